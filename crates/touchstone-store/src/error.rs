@@ -1,10 +1,10 @@
-//! What can go wrong, and of which kind. A message says what failed, on which input, and the remedy.
+//! The errors and their kinds. A message says what failed, on which input, and the remedy.
 
 use libsqlite3_sys as ffi;
 use std::fmt;
 use std::path::Path;
 
-/// What kind of failure it was, for a program to act on.
+/// The kind of a failure, for a program to act on.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -27,57 +27,61 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A record with the same key, or the same value of a unique index, is there already.
+    /// The key or a unique value belongs to another record.
     Conflict,
-    /// Another process, or another `Store` of this one, held the write lock for longer than the store waits; or a feed was
-    /// full for so long; or a file whose key is to change is open.
+    /// Another process, or another `Store` of the file, held the write lock for longer than `busy_timeout`; or a feed
+    /// was full for that long; or a file whose key is to change is open.
     Busy,
     /// The file is encrypted with another key, or not with this cipher.
     WrongKey,
     /// A key was given for a file that is not encrypted.
     NotEncrypted,
-    /// The file is there already, and would be overwritten.
+    /// The file exists already, and would be overwritten.
     Exists,
-    /// The file is encrypted, as far as can be told, and no key was given: ask for one. Encrypted pages are noise, and so
-    /// may be those of a file that is no store: then no key opens it.
+    /// No key was given, and the file is probably encrypted: ask for a key. Its pages look like noise; so may those of
+    /// a file that is no store, and then no key opens it.
     Encrypted,
     /// The file is no store: not SQLite's, or another program's.
     Foreign,
     /// The file was written by a newer version of this library.
     Newer,
-    /// The file contradicts the type: another kind of column, another key, a value out of range. Or an update is of
-    /// something else than it was asked for.
+    /// The file contradicts the type: another kind of column, another key, a stored value that does not fit its field's
+    /// type. Or an update of a live query was read as another type than its query's.
     Mismatch,
-    /// A page of the file is damaged, or a row of the store's own tables, or the log.
+    /// A page of the file, a row of the store's own tables, or the log is damaged.
     Damaged,
     /// The disk, or the file's limit of pages, is full.
     Full,
-    /// The file or its directory cannot be written, or a snapshot was asked to write.
+    /// The store was opened with `Options::read_only`, the file or its directory cannot be written, or a snapshot was
+    /// asked to write.
     ReadOnly,
     /// The record, or the query, is beyond SQLite's limits.
     TooBig,
-    /// What was given cannot be: a value that no column can hold, such as NaN; an option, a path or a name; a record whose
-    /// key was changed; a condition on the columns of another type; a statement that is none for this call.
+    /// An argument is not valid: a value that no column can hold, such as NaN; an option, a path or a name; a record
+    /// whose key was changed; a condition on the columns of another type; a statement that this call does not accept.
     Invalid,
-    /// A transaction was begun inside another of the same thread; or live queries were asked by code that they call.
+    /// The calling thread is in a transaction of this store already; or code that the live thread calls, such as a
+    /// waker, has used live queries.
     Nested,
-    /// The snapshot was held while so much was committed that the log would have grown without bound.
+    /// The snapshot has expired: the log reached `log_bytes_max`.
     Expired,
-    /// The file or its directory is not there, or the path is a directory's.
+    /// The file or its directory does not exist, or the path is a directory.
     NotFound,
     /// The file, its log or the log's index was deleted, renamed or replaced since the store was opened.
     Replaced,
-    /// The file is open with a class of [`Durability`](crate::Durability) beside which this one cannot keep its promise.
+    /// Another store has the file open with a class of [`Durability`](crate::Durability) beside which this one cannot
+    /// keep its promise.
     Durability,
-    /// The store was opened by a process that this one was forked from.
+    /// The process that opened the store has forked, and this is the child.
     Forked,
-    /// The operating system failed to open, read or write: permissions may be the reason, or the limit of open files.
+    /// The operating system failed to open, read or write: permissions may be the cause, or the limit of open files.
     Io,
-    /// A flush failed, in this call or before it. The disk may lack what was committed last, and a second flush would not report
-    /// it: the store commits nothing more until it is opened again.
+    /// A flush failed, in this call or an earlier one. The disk may lack the newest commits, and a second flush would not
+    /// report it: the store commits nothing more until it is opened again.
     Unflushed,
-    /// SQLite refused, for a reason that has no kind of its own; or the store did, where a program's SQL would have ended its
-    /// transaction or made the file another kind of file, and where a transaction, a feed or the store itself has ended.
+    /// SQLite refused, for a reason that has no kind of its own. Or the store refused: a program's SQL would have ended
+    /// the store's transaction or made the file another kind of file; or a transaction, a feed or the store itself has
+    /// ended.
     Refused,
 }
 
@@ -99,7 +103,7 @@ struct Inner {
     code: Option<i32>,
 }
 
-/// What the functions of this crate return.
+/// The result of the functions of this crate.
 ///
 /// ```
 /// # use touchstone_store::Record;
@@ -112,7 +116,7 @@ struct Inner {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// A failure of that kind. Programs may make their own, to abort a transaction with one.
+    /// A failure of that kind. Programs may make their own, to abort a transaction with it.
     ///
     /// ```
     /// use touchstone_store::{Error, ErrorKind};
@@ -124,7 +128,7 @@ impl Error {
         Error(Box::new(Inner { kind, message: message.into(), code: None }))
     }
 
-    /// What kind of failure it was.
+    /// The kind of the failure.
     ///
     /// ```
     /// use touchstone_store::{ErrorKind, Options};
@@ -137,7 +141,7 @@ impl Error {
         self.0.kind
     }
 
-    /// SQLite's extended result code, where it was SQLite that failed.
+    /// SQLite's extended result code, if SQLite failed.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -155,19 +159,19 @@ impl Error {
         self.0.code
     }
 
-    /// The failure with what was being done before its message.
+    /// The failure, with the operation before its message.
     pub(crate) fn context(mut self, doing: impl fmt::Display) -> Error {
         self.0.message = format!("{doing}: {}", self.0.message);
         self
     }
 
-    /// The failure, of a kind that is known better than its code tells.
+    /// The failure, with a kind that is more precise than the kind of its code.
     pub(crate) fn of_kind(mut self, kind: ErrorKind) -> Error {
         self.0.kind = kind;
         self
     }
 
-    /// The failure that an extended result code of SQLite stands for, with SQLite's own words.
+    /// The failure of an extended result code of SQLite, with SQLite's own message.
     #[cold]
     pub(crate) fn sqlite(code: i32, message: impl fmt::Display) -> Error {
         let (kind, remedy) = classify(code);
@@ -176,7 +180,7 @@ impl Error {
         Error(Box::new(Inner { kind, message: format!("{words}{remedy}"), code: Some(code) }))
     }
 
-    /// The failure, told in better words than SQLite's.
+    /// The failure, with a message that is clearer than SQLite's.
     pub(crate) fn saying(mut self, message: impl Into<String>) -> Error {
         self.0.message = message.into();
         self
@@ -187,7 +191,7 @@ impl Error {
         self.0.code == Some(ffi::SQLITE_INTERRUPT)
     }
 
-    /// The failure of a look into a table of the store's own. What the table cannot hold is there by damage.
+    /// The failure of a read from a table of the store's own. A value that the table's types forbid is damage.
     pub(crate) fn of_own_table(table: &str) -> impl Fn(rusqlite::Error) -> Error {
         use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType};
         move |error| match error {
@@ -213,7 +217,7 @@ impl Error {
     }
 }
 
-/// The kind of an extended result code, and what to do about it.
+/// The kind of an extended result code, and its remedy.
 fn classify(code: i32) -> (ErrorKind, &'static str) {
     match code {
         ffi::SQLITE_CONSTRAINT_PRIMARYKEY | ffi::SQLITE_CONSTRAINT_ROWID => {
@@ -236,7 +240,7 @@ fn classify(code: i32) -> (ErrorKind, &'static str) {
             ErrorKind::Busy,
             " (another process is writing, or another `Store` of this one; wait longer with `Options::busy_timeout`)",
         ),
-        // A store's own file is told better where it is opened.
+        // A better message for the store's own file is given when the file is opened.
         ffi::SQLITE_NOTADB => (
             ErrorKind::Foreign,
             " (it is no SQLite file, or is encrypted with another key: for a file that SQL attaches, `attach … as … key …` tells the key)",
@@ -264,7 +268,7 @@ fn classify(code: i32) -> (ErrorKind, &'static str) {
     }
 }
 
-/// What the system failed to do, and what to do about it.
+/// The operation in which the system failed, and the remedy.
 fn remedy_of_io(code: i32) -> &'static str {
     match code {
         ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ | ffi::SQLITE_IOERR_FSTAT => {
@@ -294,12 +298,12 @@ fn remedy_of_io(code: i32) -> &'static str {
     }
 }
 
-/// What to do about a failure that SQLite tells by its words alone.
+/// The remedy for a failure that SQLite reports by its message alone.
 fn remedy_of(words: &str) -> &'static str {
     if words.starts_with("no such table: ") {
         return " (the table of a type is there once a record of it was written)";
     }
-    // Where it may be a text in the wrong quotes SQLite says so.
+    // SQLite says by itself if the name may be a text in the wrong quotes.
     let is_no_column = words.starts_with("no such column: ") && !words.contains("single-quotes");
     if is_no_column || words.contains(" has no column named ") {
         return " (the column of an added field is there once a record of the newer type was written)";
@@ -315,13 +319,13 @@ const TOO_MANY_FILES: &str =
 
 /// Whether an error of the system says that the process, or the machine, has too many files open.
 fn is_of_too_many_files(error: &std::io::Error) -> bool {
-    /// The numbers that every Unix has for it.
+    /// ENFILE and EMFILE, which have these numbers on every Unix.
     const NUMBERS: [i32; 2] = [23, 24];
     cfg!(unix) && error.raw_os_error().is_some_and(|number| NUMBERS.contains(&number))
 }
 
-/// Whether the process may open no more files: SQLite tells it as a file that it cannot open. What is opened to see it is no
-/// file of a store, whose locks would be gone when it is closed.
+/// Whether the process may open no more files: SQLite reports only that it cannot open a file. The probe opens a
+/// directory and no file of a store, because closing that would release the store's locks.
 #[cold]
 fn may_not_open_more() -> bool {
     std::fs::File::open("/").is_err_and(|error| is_of_too_many_files(&error))

@@ -1,7 +1,7 @@
 //! Typed records on SQLite: plain structs are rows, queries are Rust, and the file is one that every SQLite tool opens.
 //!
 //! It is for programs that keep their own data: applications, services on one machine, devices. A type is declared
-//! once; its table, its indexes and its columns follow from it, and from what it becomes later.
+//! once; its table, its indexes and its columns follow from it, and from its later versions.
 //!
 //! ```
 //! use touchstone_store::{Record, Store};
@@ -38,10 +38,11 @@
 //!
 //! - **Strict serialisability.** Transactions come one after the other, in the order of their commits, also among
 //!   threads and processes. A read that begins after a commit has returned sees that commit.
-//! - **Snapshots.** Reading never waits for writing, nor writing for reading. A snapshot sees one moment for as long as
-//!   it is held; where that would let the log grow without bound it ends with [`Expired`](ErrorKind::Expired), in the
-//!   middle of a statement if need be, and never shows anything else than that moment. A process that only reads ends
-//!   its own for what others commit.
+//! - **Snapshots.** Readers never wait for a writer, nor a writer for readers. A snapshot sees one moment for as long
+//!   as it is held. If the log would grow without bound for it, it ends with [`Expired`](ErrorKind::Expired), in the
+//!   middle of a statement if need be, and never shows any other moment. A process that only reads ends its own
+//!   snapshots when other processes commit so much.
+//! - **Durability by name.** Each store, or each transaction, names the failures that its commits survive:
 //! - **Durability by name.** Each store, or each transaction, says what its commits survive:
 //!
 //!   | class | a commit that has returned survives | and costs |
@@ -52,30 +53,30 @@
 //!
 //!   [`Transaction::durable`] makes one commit wait for the flush, and with it all before it.
 //! - **All or nothing.** A transaction that fails, panics or is cut off leaves nothing behind.
-//! - **Types that change.** A field is added, dropped or renamed without a migration: no row is rewritten, and what an
-//!   older program wrote is read by the newer one. What cannot be read as asked is refused with
+//! - **Types that change.** A field is added, dropped or renamed without a migration: no row is rewritten, and the
+//!   newer program reads the rows of an older one. A stored value that does not fit its field's type is refused with
 //!   [`Mismatch`](ErrorKind::Mismatch), and never guessed.
-//! - **Live queries.** A [`Feed`] tells how the results of queries change: after each commit that changes one, in the
-//!   order of the commits, with one batch for all that a transaction changed, at one version. Nothing is told of what was
-//!   undone, and nothing twice; between what a subscription begins with and its first update nothing is missing. Writers
-//!   wait for no receiver, unless a feed asks for it, and a receiver that does not come costs no more than the feed was
-//!   told to keep. Commits of other processes are heard, too.
+//! - **Live queries.** A [`Feed`] reports how the results of queries change: after each commit that changes a result,
+//!   in the order of the commits, with one batch for all changes of a transaction, at one version. Changes that are
+//!   undone are not reported, and no change is reported twice; between the first result of a subscription and its first
+//!   update nothing is missing. Writers wait for no receiver, unless a feed asks for it, and for a receiver that does
+//!   not fetch its batches the feed keeps no more than its mode allows. Commits of other processes are followed, too.
 //! - **Errors to act on.** Each [`Error`] has a [kind](ErrorKind) for the program, and a message that says what failed,
 //!   on which input, and the remedy. A damaged file is an error, not a panic.
 //! - **A file that is yours.** It is a SQLite database with ordinary tables. With an [`EncryptionKey`] every page is
-//!   encrypted and authenticated, the log's too; [`Cipher::SqlCipher`] writes what `SQLCipher` reads.
+//!   encrypted and authenticated, the log's too; [`Cipher::SqlCipher`] writes files that `SQLCipher` reads.
 //!
 //! # What it is not
 //!
 //! - No server, and no store of several machines. The file lies on a local disk: a log in shared memory, as SQLite's
 //!   is, works on no network file system.
-//! - No mapper of objects. There are no relations, no lazy fields and no sessions: a record is what its struct says, and
-//!   a reference is a key. Joins and sums are [SQL](Snapshot::sql) on the same snapshot.
+//! - No object-relational mapper. There are no relations, no lazy fields and no sessions: a record is exactly its
+//!   struct, and a reference is a key. Joins and sums are [SQL](Snapshot::sql) on the same snapshot.
 //! - Not for many writers at once. One transaction writes at a time, and the others wait in their order.
-//! - Not asynchronous. Calls block, mostly for microseconds; an asynchronous program calls them where blocking is
-//!   allowed. What may take for ever is awaited: [the next batch of a feed](Feed::next_async), on whatever runtime.
+//! - Not asynchronous. Calls block, mostly for microseconds; an asynchronous program calls them on a thread that may
+//!   block. A wait without a limit is a future: [the next batch of a feed](Feed::next_async), on any runtime.
 //!
-//! # Where to find what
+//! # Where to find things
 //!
 //! | you want to | look at |
 //! |---|---|
@@ -89,11 +90,11 @@
 //! | see what changed | [`Batch`], [`Update`], [`Results`], [`Difference`], [`Delta`], [`SqlRows`] |
 //! | keep many lists of one type | [`Transaction::collection`], [`Snapshot::collection`] |
 //! | keep it safe | [`Store::backup`], [`Store::check`], [`Store::salvage`], [`Store::change_key`] |
-//! | say what a type cannot | [`Transaction::sql`], [`Snapshot::sql`] |
+//! | use SQL of your own | [`Transaction::sql`], [`Snapshot::sql`] |
 //! | handle failures | [`Error`], [`ErrorKind`] |
 //!
-//! The guide, `docs/guide-store.md` in the repository, goes through all of it, and through moving a program here from
-//! rusqlite and from an object-relational mapper; `docs/guide-live.md` goes through live queries. Programs that run are in
+//! The guide, `docs/guide-store.md` in the repository, explains all of it, and how to move a program here from rusqlite
+//! and from an object-relational mapper; `docs/guide-live.md` explains live queries. Programs that run are in
 //! `examples/`: `todo`, `bank`, `live`, `together`, `notes_encrypted` and `from_rusqlite`.
 
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
@@ -165,7 +166,7 @@ pub use nested::Nested;
 pub use options::{Cipher, Durability, EncryptionKey, Options};
 pub use query::{Condition, Explanation, Operand, Order, Query, Rows};
 pub use record::{Column, ColumnShape, Columns, Finds, Index, Key, KeyPart, Record, Shape};
-/// The binding whose connection [`Transaction::sql`] and [`Snapshot::sql`] lend, in the version that fits.
+/// The SQLite binding whose connection [`Transaction::sql`] and [`Snapshot::sql`] lend, in the version that fits.
 pub use rusqlite;
 pub use salvage::{SalvageReport, SalvagedTable};
 pub use snapshot::{Reading, Snapshot, Version};

@@ -1,4 +1,4 @@
-//! How a store is opened: durability, encryption, sizes, waiting.
+//! The options with which a store is opened: durability, encryption, sizes, waiting.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Store;
@@ -7,14 +7,15 @@ use std::path::Path;
 use std::time::Duration;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-/// What an acknowledged commit survives.
+/// The failures that an acknowledged commit survives.
 ///
-/// It is a promise of all who have the file open together: whoever copies the log into the file copies everybody's
-/// commits, and a store of the class [`Process`](Self::Process) does so without a flush. So it is refused beside a store
-/// of another class, and the other beside it, with [`ErrorKind::Durability`]; on Windows nobody
-/// tells. One that only reads stands beside every class. What SQLite itself does cannot be told: a program that opens
-/// the file with `synchronous = off` takes the promise away, and one with SQLite's usual settings keeps it. Nor can a class
-/// `Process` that comes later: it copies the log of a store that has died before.
+/// The promise depends on every process that has the file open: a checkpoint copies all commits from the write-ahead
+/// log (WAL) into the file, also those of other stores, and a store of the class [`Process`](Self::Process) makes
+/// checkpoints without a flush. So a store of that class and one of another class cannot have the file open together.
+/// The later one is refused with [`ErrorKind::Durability`]; on Windows the store cannot detect the other. A store that
+/// only reads may stand beside every class. The store also cannot detect the settings of other SQLite programs: a
+/// program that opens the file with `synchronous = off` breaks the promise, and one with SQLite's usual settings keeps
+/// it. A later store of the class `Process` breaks it too, if it copies the log of a store that has died.
 ///
 /// ```
 /// use touchstone_store::{Durability, ErrorKind, Options};
@@ -32,13 +33,14 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Durability {
-    /// A loss of power. A commit returns after a flush of the log; commits that wait together share one.
+    /// Survives a loss of power. A commit returns after a flush of the log; commits that wait together share one.
     Strict,
-    /// A crash of the process. After a loss of power the store is whole, but the newest commits may be gone.
+    /// Survives a crash of the process. After a loss of power the store is whole, but the newest commits may be gone.
     /// [`Transaction::durable`](crate::Transaction::durable) upgrades one transaction to [`Strict`](Self::Strict).
     #[default]
     Consistent,
-    /// A crash of the process only: after a loss of power the file may be damaged. For what can be made again.
+    /// Survives a crash of the process only: after a loss of power the file may be damaged. For data that can be made
+    /// again.
     Process,
 }
 
@@ -61,12 +63,13 @@ pub enum Cipher {
     /// `pragma mcost = 65536`.
     #[default]
     Aegis,
-    /// What `SQLCipher` 4 reads and writes: AES-256-CBC with HMAC-SHA512, at several times the cost. A passphrase goes through PBKDF2.
-    /// A size of pages other than 4,096 must be told at every opening: such a file does not tell it.
+    /// The encryption of `SQLCipher` 4: AES-256-CBC with HMAC-SHA512, at several times the cost. A passphrase goes
+    /// through PBKDF2. The file does not store its page size in the clear: a size other than 4,096 must be given at
+    /// every opening.
     SqlCipher,
 }
 
-/// What an encrypted store is opened with.
+/// The key or passphrase of an encrypted store.
 ///
 /// ```
 /// use touchstone_store::EncryptionKey;
@@ -78,13 +81,13 @@ pub enum Cipher {
 #[derive(Clone, PartialEq, Eq)]
 pub struct EncryptionKey(pub(crate) KeyMaterial);
 
-/// What a connection that reads keeps by default.
+/// The default page cache of a connection that reads.
 pub(crate) const READER_CACHE_BYTES: u64 = 4 << 20;
-/// What the one that writes keeps.
+/// The default page cache of the connection that writes.
 pub(crate) const WRITER_CACHE_BYTES: u64 = 16 << 20;
 /// SQLite counts kibibytes of a cache in 32 bits.
 const CACHE_BYTES_MAX: u64 = (i32::MAX as u64) << 10;
-/// Longer than anybody waits, and short enough to be added to any moment.
+/// Longer than any useful wait, and short enough to be added to any moment.
 const BUSY_TIMEOUT_MAX: Duration = Duration::from_millis(i32::MAX as u64);
 
 /// The bytes of a key.
@@ -94,10 +97,10 @@ pub(crate) const SALT_BYTES: usize = 16;
 
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub(crate) enum KeyMaterial {
-    /// In a place of its own: what is moved leaves a copy where it was, on some stack.
+    /// Boxed: moving the bytes themselves would leave a copy behind, on some stack.
     Raw(Box<[u8; KEY_BYTES]>),
     Passphrase(String),
-    /// What a passphrase and a file's salt make.
+    /// The key that was derived from a passphrase and a file's salt.
     Derived {
         key: Box<[u8; KEY_BYTES]>,
         salt: [u8; SALT_BYTES],
@@ -105,7 +108,7 @@ pub(crate) enum KeyMaterial {
 }
 
 impl EncryptionKey {
-    /// A key of 32 random bytes: opening takes no derivation.
+    /// A key of 32 random bytes: opening needs no key derivation.
     ///
     /// ```
     /// use touchstone_store::{EncryptionKey, ErrorKind, Options};
@@ -126,7 +129,8 @@ impl EncryptionKey {
         EncryptionKey(KeyMaterial::Raw(key))
     }
 
-    /// A passphrase, from which a key is derived once when the store is opened: a tenth of a second or two, on purpose.
+    /// A passphrase, from which a key is derived once when the store is opened. The derivation takes a tenth of a
+    /// second or two, on purpose.
     ///
     /// ```
     /// use touchstone_store::{EncryptionKey, ErrorKind, Options, Store};
@@ -143,7 +147,7 @@ impl EncryptionKey {
         EncryptionKey(KeyMaterial::Passphrase(words.into()))
     }
 
-    /// The key as the engine takes it: bytes that it derives nothing from.
+    /// The key in the form from which the engine derives no other key.
     pub(crate) fn engine_bytes(&self) -> Zeroizing<Vec<u8>> {
         let (key, salt): (&[u8], &[u8]) = match &self.0 {
             KeyMaterial::Raw(key) => (&key[..], &[]),
@@ -228,7 +232,7 @@ impl Options {
         Options::default()
     }
 
-    /// What every commit survives.
+    /// The failures that every commit survives.
     ///
     /// ```
     /// use touchstone_store::{Durability, Options};
@@ -245,9 +249,9 @@ impl Options {
         self
     }
 
-    /// Shuts other processes out for as long as the store is open, and saves the locks of every transaction. It must be the
-    /// first store of the file in this program: beside one that is shared, it is shared too. On Windows SQLite has no such
-    /// way to open a file, and the store is shared: see [`Store::is_exclusive`].
+    /// Shuts other processes out for as long as the store is open, and saves the locks of every transaction. It must be
+    /// the first store of the file in this program: beside a shared store it is shared too. On Windows SQLite has no
+    /// such way to open a file, and the store is shared: see [`Store::is_exclusive`].
     ///
     /// ```
     /// use touchstone_store::Options;
@@ -266,9 +270,9 @@ impl Options {
         self
     }
 
-    /// Opens the file to read only. A file of an older version is read as it is. The log (`…-wal`) and its index (`…-shm`)
-    /// lie beside the file, and are made where they are missing, so the directory must be writable all the same. A store that
-    /// only reads leaves both there when it is closed; the next store that can write removes them.
+    /// Opens the file to read only. A file of an older version is read as it is. The log (`…-wal`) and its index
+    /// (`…-shm`) lie beside the file, and are made if they are missing, so the directory must be writable all the same.
+    /// A store that only reads leaves both there when it is closed; the next store that can write removes them.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -289,7 +293,7 @@ impl Options {
         self
     }
 
-    /// Whether to make the file where there is none (the default). It is made when the store is opened, and never later.
+    /// Whether to make the file if there is none (the default). It is made when the store is opened, and never later.
     ///
     /// ```
     /// use touchstone_store::{ErrorKind, Options};
@@ -307,7 +311,7 @@ impl Options {
     }
 
     /// The size of a new file's pages in bytes, a power of two from 512 to 65,536; 4,096 by default. Bigger pages are
-    /// better for bulk, smaller ones for single commits. A file that is there keeps its own.
+    /// better for bulk, smaller ones for single commits. An existing file keeps its own page size.
     ///
     /// ```
     /// use touchstone_store::{ErrorKind, Options};
@@ -325,23 +329,24 @@ impl Options {
         self
     }
 
-    /// The memory of each connection's page cache in bytes, at most two tebibytes. By default 16 MiB for the connection that
-    /// writes, of which a store has one, and 4 MiB for each that reads, of which it has as many as threads have read at a
-    /// time, and keeps 16. A cache fills with the pages that are read, so it is never larger than the file.
+    /// The memory of each connection's page cache in bytes, at most two tebibytes. The default is 16 MiB for the
+    /// connection that writes, of which a store has one, and 4 MiB for each connection that reads. A store opens as
+    /// many of these as threads read at the same time, and keeps 16. A cache fills with the pages that are read, so it
+    /// is never larger than the file.
     ///
-    /// Measured with caches of 2, 4, 16 and 64 MB (AMD EPYC, two virtual processors, ext4; rows of 130 bytes with one index;
-    /// microseconds of the processor's time, medians of three):
+    /// Measured with caches of 2, 4, 16 and 64 MB (AMD EPYC, two virtual processors, ext4; rows of 130 bytes with one
+    /// index; microseconds of the processor's time, medians of three):
     ///
-    /// - an update within a transaction of 20,000, at random: 13.4, 12.2, 7.8 and 5.1 in a file of 22 MB, 22, 21, 17 and 15
-    ///   in one of 108 MB, and 28 to 31 whatever the cache in one of 1 GB; a removal: 9.3, 8.7, 5.7 and 2.8, then 17, 17, 13
-    ///   and 10, then 17 to 23; a transaction of one update: no difference;
-    /// - a get, nine of ten among the newest twentieth: 0.7 whatever the cache, 2.4, 1.3, 1.1 and 1.2, then 2.5, 2.8, 2.5 and
-    ///   1.8; one at random in the largest file: 3.4 to 4.0 whatever the cache;
-    /// - the memory of the process, which had read from the second file with one thread: 8, 10, 23 and 74 MB, and with eight:
-    ///   23, 40, 143 and 551 MB.
+    /// - an update within a transaction of 20,000, at random: 13.4, 12.2, 7.8 and 5.1 in a file of 22 MB, 22, 21, 17
+    ///   and 15 in one of 108 MB, and 28 to 31 with every cache in one of 1 GB; a removal: 9.3, 8.7, 5.7 and 2.8, then
+    ///   17, 17, 13 and 10, then 17 to 23; a transaction of one update: no difference;
+    /// - a get, nine of ten among the newest twentieth: 0.7 with every cache, 2.4, 1.3, 1.1 and 1.2, then 2.5, 2.8, 2.5
+    ///   and 1.8; one at random in the largest file: 3.4 to 4.0 with every cache;
+    /// - the memory of the process, which had read from the second file with one thread: 8, 10, 23 and 74 MB, and with
+    ///   eight: 23, 40, 143 and 551 MB.
     ///
-    /// So the writer's cache is worth most, and there is one of it; a reader's is worth little beyond 4 MiB, and costs as
-    /// often as threads read.
+    /// So the writer's cache is worth most, and there is one of it; a reader's is worth little beyond 4 MiB, and each
+    /// thread that reads pays for one.
     ///
     /// ```
     /// use touchstone_store::Options;
@@ -353,13 +358,13 @@ impl Options {
     /// ```
     #[must_use]
     pub fn cache_bytes(mut self, bytes: u64) -> Options {
-        // SQLite takes a greater number for none at all.
+        // SQLite takes a greater number as no cache at all.
         self.cache_bytes = Some(bytes.min(CACHE_BYTES_MAX));
         self
     }
 
-    /// How long a transaction waits for another *process*, or another `Store` of this one on the same file; 5 seconds by
-    /// default, at most 24 days. Threads that share a store wait in a queue, for as long as it takes.
+    /// How long a transaction waits for another *process*, or for another `Store` of this process on the same file; 5
+    /// seconds by default, at most 24 days. Threads that share a store wait in a queue, without a limit.
     ///
     /// ```
     /// use std::time::Duration;
@@ -376,7 +381,8 @@ impl Options {
         self
     }
 
-    /// How many pages the log may have before it is copied into the file, off the committing thread; 1,000 by default.
+    /// The number of pages in the log at which a checkpoint copies it into the file, off the committing thread; 1,000
+    /// by default.
     ///
     /// ```
     /// use touchstone_store::Options;
@@ -392,9 +398,9 @@ impl Options {
         self
     }
 
-    /// How large the log may become when a snapshot is held open: beyond, the snapshot expires, whichever process has
-    /// committed. One of what is now does not, nor one that was taken when the log was as large already, before that has
-    /// doubled. 256 MiB by default.
+    /// How large the log may become while a snapshot is held open; 256 MiB by default. Beyond that the snapshot
+    /// expires, whichever process has committed. A snapshot of the newest state does not expire. A snapshot that was
+    /// taken when the log already had this size expires only after the log has doubled.
     ///
     /// ```
     /// use touchstone_store::Options;
@@ -410,12 +416,12 @@ impl Options {
         self
     }
 
-    /// Whether transactions of this store tell, in the file, which records they change; not by default. Live queries of
-    /// other processes, and of other stores of this one, then read those records, and no others. What nobody has told,
-    /// because another store or a program without one has written it, they hear of too, and read anew all that is
-    /// watched: see [`Batch::is_resync`](crate::Batch::is_resync).
+    /// Whether transactions of this store record, in the file, the keys of the records that they change (the change
+    /// log); not by default. Live queries of other processes, and of other `Store`s of this process, then read only
+    /// those records. They also notice a commit that is not recorded, of another store or program, and then read again
+    /// all records that they watch: see [`Batch::is_resync`](crate::Batch::is_resync).
     ///
-    /// It costs each transaction one more row. The newest thousand are kept.
+    /// It costs each transaction one more row. The newest thousand rows are kept.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -443,7 +449,7 @@ impl Options {
         self
     }
 
-    /// Encrypts a new file, or opens an encrypted one. A plain file is not encrypted by it, but refused: see
+    /// Encrypts a new file, or opens an encrypted one. It does not encrypt a plain file, which is refused: see
     /// [`Store::change_key`].
     ///
     /// ```
@@ -463,7 +469,7 @@ impl Options {
         self
     }
 
-    /// How pages are encrypted, where there is a key.
+    /// How pages are encrypted, if there is a key.
     ///
     /// ```
     /// use touchstone_store::{Cipher, EncryptionKey, Options};
@@ -482,9 +488,10 @@ impl Options {
 
     /// The name of a registered SQLite VFS to reach files through; for tests that make files fail.
     ///
-    /// It stays registered until the last store on it is closed: a store opens connections when it needs them. Where it was
-    /// unregistered, or another was registered under its name, opening is refused with [`Invalid`](ErrorKind::Invalid), also
-    /// by a store that is open; what is open by then still calls it, so it must stay in memory.
+    /// It must stay registered until the last store on it is closed, because a store opens connections when it needs
+    /// them. If it was unregistered, or another was registered under its name, opening a connection is refused with
+    /// [`Invalid`](ErrorKind::Invalid), also in a store that is open. Files that are open by then still call it, so it
+    /// must stay in memory.
     ///
     /// ```
     /// use touchstone_store::Options;
@@ -513,8 +520,9 @@ impl Options {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be opened or made, is no store, is of a newer version, or has another key;
-    /// [`Durability`](ErrorKind::Durability) where others have it open with a class that this one cannot stand beside.
+    /// If the file cannot be opened or made, is no store, is of a newer version, or has another key;
+    /// [`Durability`](ErrorKind::Durability) if other stores have it open with a class beside which this one cannot
+    /// stand.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Store> {
         self.check()?;
         Store::open_with(path.as_ref(), self)

@@ -1,5 +1,5 @@
-//! A file that is made beside its place and put there when it is whole: after a failure, or a crash, there is no half of
-//! it under its name.
+//! Makes a new file under a temporary name beside its target, and moves it there when it is whole: after a failure, or
+//! a crash, no half of it has the target's name.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::collections::HashMap;
@@ -10,21 +10,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What SQLite puts beside a file.
+/// The endings of the files that SQLite puts beside a file.
 pub(crate) const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// What the name of a file ends with that is on its way to its place, after a dot and a number of so many digits.
+/// The ending of a temporary name, after a dot and a number of this many digits.
 const ON_ITS_WAY: &str = ".tmp";
 const DIGITS: usize = 16;
-/// What the name of the folder ends with, behind that of the file on its way, that a damaged file is copied to.
+/// The ending of the folder that a damaged file is copied to, after the temporary file's name.
 const DAMAGED: &str = "-damaged";
 
-/// How long nobody has written to any file of one number before they are taken for a killed process's. Whoever makes one
-/// writes without a pause; another process, perhaps on another machine, cannot be asked. One that was halted for so long
-/// finds its file gone, and says so: what is in its place is whole.
+/// Files of one number that nothing has been written to for this long count as those of a killed process. A process
+/// that makes one writes without a pause; another process, perhaps on another machine, cannot be asked. A process that
+/// was halted for so long finds its file gone and fails with that error; the file in the target's place is whole.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
-/// A file on its way to its place. Dropped, it is removed.
+/// A file under its temporary name. Dropping it removes the file.
 pub(crate) struct NewFile {
     target: PathBuf,
     made: PathBuf,
@@ -32,12 +32,13 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// Chooses a name beside the place, which must be free: nothing is there, or an empty file. What a killed process
-    /// left on its way there is removed.
+    /// Chooses a temporary name beside the target. The target must be free: it does not exist, or is an empty file.
+    /// Files that a killed process left there under temporary names are removed.
     ///
     /// # Errors
-    /// [`Exists`](ErrorKind::Exists) where something is there, or where SQLite would take a log left behind by
-    /// another file for this one's.
+    /// [`Exists`](ErrorKind::Exists) if something is there, or if SQLite would take a log that another file has left
+    /// behind for this file's.
+    ///
     pub(crate) fn beside(target: &Path) -> Result<NewFile> {
         let companions = COMPANIONS.iter().map(|ending| companion(target, ending));
         for path in std::iter::once(target.to_owned()).chain(companions) {
@@ -56,15 +57,15 @@ impl NewFile {
         Ok(NewFile { target: target.to_owned(), made: on_its_way(target), is_placed: false })
     }
 
-    /// As [`beside`](NewFile::beside), for a place whose file is to be replaced by the process that has its lock: no other
-    /// process is on its way there, and what one has left half made is removed at once, for it may be a copy without a key.
+    /// As [`beside`](NewFile::beside), for a target that is to be replaced by the process that has its lock. No other
+    /// process makes a file there, so leftover temporary files are removed at once: one may be a copy without a key.
     pub(crate) fn replacing(target: &Path) -> NewFile {
         remove_left(target, |_| true);
         NewFile { target: target.to_owned(), made: on_its_way(target), is_placed: false }
     }
 
-    /// Makes the file, empty, with the permissions of another one: a copy is no more public than what it is of, at no
-    /// time. Who has it open keeps it open, so it begins as this user's alone.
+    /// Makes the file, empty, with the permissions of another one: a copy is at no time more public than its original.
+    /// A process that has opened the file keeps it open, so at first only this user may open it.
     pub(crate) fn create_like(&self, model: &Path) -> Result<()> {
         let made = create_private(&self.made).map_err(|error| Error::io(&error, "making", &self.made))?;
         let permissions = fs::metadata(model).map(|model| model.permissions());
@@ -72,21 +73,22 @@ impl NewFile {
         set.map_err(|error| Error::io(&error, "giving permissions to", &self.made))
     }
 
-    /// Where the file is made.
+    /// The temporary name.
     pub(crate) fn path(&self) -> &Path {
         &self.made
     }
 
-    /// Where the folder is made that a damaged file is copied to, which is only read from then on: it is not abandoned as
-    /// long as this file is not.
+    /// The folder that a damaged file is copied to. The copy is only read from then on: it is not abandoned as long as
+    /// this file is not.
     pub(crate) fn damaged(&self) -> PathBuf {
         companion(&self.made, DAMAGED)
     }
 
-    /// Flushes the file and puts it in its place, which is still free.
+    /// Flushes the file and moves it to its target, which must still be free.
     pub(crate) fn place(mut self) -> Result<()> {
         self.sync()?;
-        // A file that somebody put there meanwhile is not overwritten: a link is refused where a name is taken.
+        // A file that another process put there meanwhile is not overwritten: a hard link is refused if its name is
+        // taken.
         let linked = match fs::hard_link(&self.made, &self.target) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 drop(NewFile::beside(&self.target)?);
@@ -103,7 +105,7 @@ impl NewFile {
         sync_directory(&self.target)
     }
 
-    /// Flushes the file and puts it in the place of the one that is there.
+    /// Flushes the file and replaces the existing target by it.
     pub(crate) fn replace(self) -> Result<()> {
         self.sync()?;
         self.rename()
@@ -124,7 +126,7 @@ impl NewFile {
 
 impl Drop for NewFile {
     fn drop(&mut self) {
-        // Most of these were never there.
+        // Most of these never existed.
         if !self.is_placed {
             let _ = fs::remove_file(&self.made);
         }
@@ -143,7 +145,7 @@ fn create_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// The path with that ending behind its name.
+/// The path with that ending after its name.
 pub(crate) fn companion(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::with_capacity(path.as_os_str().len() + ending.len());
     name.push(path);
@@ -151,15 +153,15 @@ pub(crate) fn companion(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A name beside the place, for what is on its way there. Its number is no process's: two containers may have one
-/// folder, and each a process of the same number.
+/// A temporary name beside the target. Its number is random and not a process's: two containers may share a folder, and
+/// each may have a process of the same number.
 fn on_its_way(target: &Path) -> PathBuf {
     let number = RandomState::new().build_hasher().finish();
     companion(target, &format!(".{number:0DIGITS$x}{ON_ITS_WAY}"))
 }
 
-/// Removes what killed processes left beside the place, where all the files of one number may go. Most often nothing is there,
-/// and what cannot be removed is in nobody's way.
+/// Removes the files that killed processes left beside the target, if all files of one number may go. Most often there
+/// are none, and one that cannot be removed does no harm.
 fn remove_left(target: &Path, may_go: impl Fn(&Path) -> bool) {
     let (Some(name), Ok(entries)) = (target.file_name(), fs::read_dir(directory(target))) else { return };
     let mut left: HashMap<Vec<u8>, Vec<PathBuf>> = HashMap::new();
@@ -174,7 +176,7 @@ fn remove_left(target: &Path, may_go: impl Fn(&Path) -> bool) {
     }
 }
 
-/// The number in a name, if it is one of [`on_its_way`]'s, or of what is made beside such a file.
+/// The number in a name, if [`on_its_way`] made the name, or the file lies beside one with such a name.
 fn number_of<'n>(name: &'n OsStr, target: &OsStr) -> Option<&'n [u8]> {
     let rest = name.as_encoded_bytes().strip_prefix(target.as_encoded_bytes())?.strip_prefix(b".")?;
     let (number, ending) = rest.split_at_checked(DIGITS)?;
@@ -184,7 +186,7 @@ fn number_of<'n>(name: &'n OsStr, target: &OsStr) -> Option<&'n [u8]> {
     (is_ours && number.iter().all(u8::is_ascii_hexdigit)).then_some(number)
 }
 
-/// Whether nobody has written for long to a file, or to a folder and what is in it.
+/// Whether nothing was written for long to a file, or to a folder and all in it.
 fn is_abandoned(path: &Path) -> bool {
     let is_old = |path: &Path| {
         let written = fs::symlink_metadata(path).and_then(|file| file.modified());
@@ -194,13 +196,13 @@ fn is_abandoned(path: &Path) -> bool {
     is_old(path) && within.all(|entry| is_old(&entry.path()))
 }
 
-/// The directory that a path's name is in.
+/// The directory of a path's name.
 fn directory(path: &Path) -> &Path {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
 }
 
-/// A name is there after a loss of power only when its directory was flushed.
+/// Flushes the directory: only then does a name survive a loss of power.
 pub(crate) fn sync_directory(path: &Path) -> Result<()> {
     let directory = directory(path);
     let synced = File::open(directory).and_then(|directory| directory.sync_all());
@@ -212,7 +214,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    /// It was made as the process makes any file, which is for everybody to read, and narrowed a moment later.
+    /// Regression: the file was made readable for everybody, as the process makes any file, and narrowed a moment
+    /// later.
     #[test]
     fn a_copy_is_private_before_it_is_like_its_model() {
         let directory = tempfile::tempdir().expect("there is room");
