@@ -1,4 +1,4 @@
-//! A copy of an open store, as of one moment, while others go on writing.
+//! A copy of an open store, as of one moment, while other threads and processes write.
 
 use crate::engine::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
@@ -10,13 +10,13 @@ use crate::store::Store;
 use rusqlite::backup::{Backup, StepResult};
 use std::path::Path;
 
-/// Pages between two looks at whether the snapshot may still be held.
+/// Pages that are copied between two checks whether the snapshot has expired.
 const STEP_PAGES: i32 = 1024;
 
 impl Store {
-    /// Copies the store into a new file, as it is at this moment: writers go on meanwhile, and what they commit is not
-    /// in the copy. The copy is encrypted as the store is, with the same key. The file is there when this returns, and
-    /// survives a loss of power; after a failure nothing is there.
+    /// Copies the store into a new file, as it is at this moment: writers go on meanwhile, and their commits are not in
+    /// the copy. The copy is encrypted as the store is, with the same key. The file is there when this returns, and
+    /// survives a loss of power; after a failure no file is there.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -33,12 +33,13 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`Exists`](ErrorKind::Exists) where a file is there that is not empty. When the store cannot be read, the copy
-    /// cannot be written, or so much is written meanwhile that the snapshot [expires](ErrorKind::Expired).
+    /// [`Exists`](ErrorKind::Exists) if a file is there that is not empty. If the store cannot be read, if the copy
+    /// cannot be written, or if the snapshot [expires](ErrorKind::Expired) because the log reaches `log_bytes_max`
+    /// meanwhile.
     pub fn backup(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let about = |error: Error| error.context(format_args!("backing up to {}", path.display()));
-        // First, because it tells of a store whose file is gone.
+        // The snapshot comes first, because it reports a store whose file is gone.
         let snapshot = self.snapshot().map_err(about)?;
         let made = NewFile::beside(path).map_err(about)?;
         made.create_like(self.path()).map_err(about)?;
@@ -57,17 +58,17 @@ impl Store {
             ..self.options().clone()
         };
         let mut copy = Connection::open(path, &options)?;
-        // Nobody looks for the copy before it is whole, so nothing of it must survive a failure.
+        // No program uses the copy before it is whole, so nothing of it must survive a failure.
         copy.sql().execute_batch("pragma journal_mode = off; pragma synchronous = off")?;
         snapshot.leased().in_transaction(|session| copy_all(session, &mut copy))
     }
 }
 
-/// Copies all that the session's snapshot has.
+/// Copies the whole snapshot of the session.
 fn copy_all(session: &Session, copy: &mut Connection) -> Result<()> {
     let backup = Backup::new(session.connection.sql(), copy.sql_mut())?;
     loop {
-        // Between two steps the call may be asked to end, for the snapshot is to expire.
+        // Between two steps the keeper may ask the call to end, because the snapshot is to expire.
         session.may_go_on()?;
         match backup.step(STEP_PAGES)? {
             StepResult::Done => return Ok(()),

@@ -10,7 +10,7 @@ use crate::table::Table;
 use crate::value::Raw;
 use std::fmt;
 
-/// Problems of one table, or of the pages, that are told; a damaged file may have one for each row.
+/// The most problems of one table, or of the pages, in a report; a damaged file may have one for each row.
 const PROBLEMS_MAX: usize = 1000;
 
 /// A part of a check.
@@ -32,7 +32,7 @@ pub struct Check<'s> {
     records: Vec<Part>,
 }
 
-/// What a check found.
+/// The result of a check.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -53,7 +53,7 @@ pub struct CheckReport {
     records: u64,
 }
 
-/// Something that is wrong with the file. It is printed as a sentence; programs match on its kind.
+/// A defect of the file. It is printed as a sentence; programs match on its kind.
 ///
 /// ```
 /// use touchstone_store::Problem;
@@ -81,10 +81,10 @@ pub enum Problem {
         collection: Option<String>,
         /// The record's key.
         key: String,
-        /// Why not.
+        /// Why its type cannot read it.
         why: String,
     },
-    /// There are more problems of the same kind than are told.
+    /// There are more problems of this kind than the report has.
     More(String),
 }
 
@@ -107,7 +107,7 @@ impl fmt::Display for Problem {
 }
 
 impl CheckReport {
-    /// Whether nothing was found.
+    /// Whether no problem was found.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -125,7 +125,7 @@ impl CheckReport {
         self.problems.is_empty()
     }
 
-    /// What was found.
+    /// The problems that were found.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -166,8 +166,9 @@ impl CheckReport {
 }
 
 impl Store {
-    /// A check of the whole store, as of one moment unless something is found: every page, every index against its table, every reference; and
-    /// the records of the types that are named with [`Check::records`]. It reads the whole file, and writers go on.
+    /// A check of the whole store, as of one moment unless a problem is found: every page, every index against its
+    /// table, every reference; and the records of the types that are named with [`Check::records`]. It reads the whole
+    /// file, and writers go on.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -187,7 +188,8 @@ impl Store {
 }
 
 impl Check<'_> {
-    /// Reads every record of the type too, those in named collections as well, and tells each that is not the type's.
+    /// Reads every record of the type too, also in named collections, and reports each with a stored value that does
+    /// not fit its field's type.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -233,7 +235,7 @@ impl Check<'_> {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read for another reason than damage: that is what the report tells.
+    /// If the file cannot be read for another reason than damage; damage is in the report.
     pub fn run(self) -> Result<CheckReport> {
         let mut report = CheckReport::default();
         let mut parts: Vec<Part> = vec![Box::new(check_pages), Box::new(check_references)];
@@ -254,7 +256,8 @@ impl Check<'_> {
             if report.problems.len() > found
                 && let Some(damaged) = snapshot.take()
             {
-                // After a page that cannot be decrypted nothing more is read in the same transaction.
+                // After a page that cannot be decrypted SQLite reads nothing more in the same transaction, so it must
+                // end.
                 damaged.leased().parked.set(None);
             }
         }

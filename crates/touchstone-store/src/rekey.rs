@@ -1,5 +1,6 @@
-//! Another key for a file that nobody has open: encrypts it, decrypts it, or encrypts it anew. The file is written a
-//! second time beside itself and takes its own place in one step, so at every moment the old one or the new one is there.
+//! Changes the key of a file that no connection has open: encrypts it, decrypts it, or encrypts it under another key.
+//! The file is written a second time beside itself, and the new one replaces it in one step: at every moment the old
+//! file or the new one is there.
 
 use crate::engine::connection::{Connection, Header, open};
 use crate::engine::{attached, cipher};
@@ -13,14 +14,14 @@ use std::fs::{self, File};
 use std::path::Path;
 
 impl Store {
-    /// Gives a store that nobody has open another key, another cipher, or none: of `current` and `new` what counts is
-    /// [`key`](Options::key), [`cipher`](Options::cipher), and [`page_size`](Options::page_size), which may change where the
-    /// store has no key yet.
+    /// Gives a store that no connection has open another key, another cipher, or none. Only these options of `current`
+    /// and `new` count: [`key`](Options::key), [`cipher`](Options::cipher), and [`page_size`](Options::page_size),
+    /// which may change if the store has no key yet.
     ///
-    /// The store is written anew beside itself, so there must be room for it twice. Whenever the machine stops, either
-    /// the old file or the new one is there, whole. What the old file held stays on the disk until the file system
-    /// writes over it: a store that was plain is not secret from somebody who reads the bare disk. No message tells a key,
-    /// and none is left in this process's memory but by the options.
+    /// The store is written a second time beside itself, so there must be room for it twice. Whenever the machine
+    /// stops, either the old file or the new one is there, whole. The content of the old file stays on the disk until
+    /// the file system writes over it: a store that was plain is not secret from anybody with access to the bare disk.
+    /// No message contains a key, and none is left in this process's memory but in the options.
     ///
     /// ```
     /// use touchstone_store::{EncryptionKey, Options, Record, Store};
@@ -41,9 +42,9 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`Busy`](ErrorKind::Busy) where the store is open elsewhere, this program included;
-    /// [`WrongKey`](ErrorKind::WrongKey), or [`NotEncrypted`](ErrorKind::NotEncrypted), where the file has another key
-    /// than `current`; [`Invalid`](ErrorKind::Invalid) where the pages of an encrypted store are to have another size; when
+    /// [`Busy`](ErrorKind::Busy) if the store is open elsewhere, this program included;
+    /// [`WrongKey`](ErrorKind::WrongKey), or [`NotEncrypted`](ErrorKind::NotEncrypted), if the file has another key
+    /// than `current`; [`Invalid`](ErrorKind::Invalid) if the pages of an encrypted store are to have another size; if
     /// the file is no store, or cannot be written. The file is then as it was.
     pub fn change_key(path: impl AsRef<Path>, current: Options, new: Options) -> Result<()> {
         let path = path.as_ref();
@@ -55,52 +56,53 @@ impl Store {
 fn change(path: &Path, current: Options, new: Options) -> Result<()> {
     current.check()?;
     new.check()?;
-    // A link to the file stays one.
+    // A symbolic link to the file stays one.
     let path = &fs::canonicalize(path).map_err(|error| Error::io(&error, "looking for", path))?;
     check_not_emptied(path)?;
     let current = cipher::resolve(path, Options { read_only: false, create: false, ..current })?;
-    // Closed after the connection, also after a failure: closing it ends the locks of this process.
+    // Declared before the connection, so closed after it, also after a failure: closing the file ends the locks of this
+    // process.
     let old;
     let (source, header) = seize(path, &current)?;
     check_page_size(&source, &current, &new)?;
     let new = cipher::resolve_new(Options { vfs: current.vfs.clone(), ..new })?;
-    // Opened only now: before it was seized, the file may have been another one.
+    // Opened only now: before `seize` the path may have led to another file.
     let opened = File::options().read(true).write(true).open(path);
     old = opened.map_err(|error| Error::io(&error, "opening", path))?;
     let made = NewFile::replacing(path);
     made.create_like(path)?;
     write_anew(path, &current, made.path(), &new)?;
     verify(made.path(), &new, header)?;
-    // The log is gone since the file was seized. What is left is memory that was shared.
+    // The log is gone since `seize`; its index may be left.
     for ending in COMPANIONS {
         let _ = fs::remove_file(companion(path, ending));
     }
-    // After a loss of power the old log must not lie beside the new file, whose pages it would be copied over.
+    // After a loss of power the old log must not lie beside the new file: a recovery would copy it over the new pages.
     sync_directory(path)?;
     made.replace()?;
     spoil(&old);
     Ok(())
 }
 
-/// Makes a file that has no name any more unreadable: somebody may have opened it before, and wait for its lock to
-/// write what nobody would find.
+/// Makes a file that has no name any more unreadable: a process that opened it before may wait for its lock, and would
+/// write commits that no reader ever finds.
 #[cfg(unix)]
 fn spoil(mut old: &File) {
     use std::io::Write as _;
     use std::os::unix::fs::MetadataExt as _;
-    // It may have another name, which is somebody's copy.
+    // A file with another name, a hard link, is still in use, and is left as it is.
     if old.metadata().is_ok_and(|file| file.nlink() == 0) {
-        // Where this fails, he who waits is no worse off than without it.
+        // If this fails, the waiting process is no worse off than without it.
         let _ = old.write_all(&[0; 100]);
     }
 }
 
-/// Elsewhere a file that somebody has open cannot be replaced.
+/// On other systems a file that a process has open cannot be replaced.
 #[cfg(not(unix))]
 fn spoil(_old: &File) {}
 
-/// A connection that nobody else can read or write beside, to a store without a log; with what the store says of itself. A
-/// file that is no store, or that a newer library has made, keeps its log: nothing is changed before that is known.
+/// A connection with an exclusive lock, to a store whose log is removed; and the store's header. A file that is no
+/// store, or that a newer library has made, keeps its log: nothing is changed before that is known.
 fn seize(path: &Path, options: &Options) -> Result<(Connection, Header)> {
     let options = Options { exclusive: false, ..options.clone() };
     let connection = Connection::open(path, &options)?;
@@ -108,7 +110,7 @@ fn seize(path: &Path, options: &Options) -> Result<(Connection, Header)> {
         ErrorKind::Busy => Error::new(ErrorKind::Busy, "the store is open elsewhere (close it there first)"),
         _ => key_error(error, path, &options),
     };
-    // The mode keeps the lock that the transaction takes until the connection is closed.
+    // With this mode the connection keeps the transaction's lock until it is closed.
     let sql = connection.sql();
     let locked = sql.execute_batch("pragma locking_mode = exclusive; begin exclusive; commit");
     locked.map_err(|error| elsewhere(error.into()))?;
@@ -122,15 +124,15 @@ fn seize(path: &Path, options: &Options) -> Result<(Connection, Header)> {
     }
 }
 
-/// Writes the whole store into a new file under another key, while it is seized. The connection that does so has the new
-/// file open with its key before it names it to SQLite, whose messages then have no key to tell.
+/// Writes the whole store into a new file under another key, while it is seized. The connection opens the new file with
+/// its key before SQL names that file, so no message of SQLite can contain a key.
 fn write_anew(path: &Path, current: &Options, made: &Path, new: &Options) -> Result<()> {
     let keyed = Connection::open_for_attaching(made, new)?;
     attached::attach_unlocked(&keyed, path, current)?;
     attached::copy_anew(&keyed, made, new)
 }
 
-/// The engine copies encrypted pages into pages of the same size only, and says nothing where another was asked for.
+/// The engine copies encrypted pages only into pages of the same size, and silently ignores a request for another size.
 fn check_page_size(source: &Connection, current: &Options, new: &Options) -> Result<()> {
     let now = source.page_bytes();
     match new.page_size {
@@ -143,7 +145,7 @@ fn check_page_size(source: &Connection, current: &Options, new: &Options) -> Res
     }
 }
 
-/// Whether the new file opens with its key and says of itself what the old one did, before it takes the old one's place.
+/// Checks, before the new file replaces the old one, that it opens with its key and has the old one's header.
 fn verify(path: &Path, options: &Options, header: Header) -> Result<()> {
     let options = Options { read_only: false, create: false, ..options.clone() };
     let found = Connection::open(path, &options)?.header()?;
@@ -154,13 +156,13 @@ fn verify(path: &Path, options: &Options, header: Header) -> Result<()> {
 }
 
 impl Connection {
-    /// As [`open`](Connection::open), able to attach files by their URI.
+    /// As [`open`](Connection::open), for a connection that can attach files by their URI.
     fn open_for_attaching(path: &Path, options: &Options) -> Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_EXRESCODE
             | OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_URI;
-        // A name that begins so would be taken for a URI.
+        // SQLite would take a path that begins with `file:` for a URI.
         let path = if path.starts_with("file:") { Path::new(".").join(path) } else { path.to_owned() };
         Connection::with(open(&path, flags, options)?, options)
     }

@@ -1,6 +1,6 @@
-//! What is readable of a damaged store, saved into a new one. The damaged file is copied first and never written to; the
-//! copy is read page by page, without SQLite's trust in what pages say of each other, and what cannot be read is passed
-//! over and counted. The program's types are not needed: rows are saved as they lie.
+//! Saves the readable part of a damaged store into a new one. The damaged file is copied first and never written to.
+//! The copy is read page by page, without SQLite's trust in the links between pages; unreadable parts are skipped and
+//! counted. The program's types are not needed: rows are saved as they lie.
 
 mod damaged;
 mod orphan;
@@ -19,7 +19,7 @@ use rebuild::Rebuilt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// What a salvage saved, and what it could not.
+/// The rows that a salvage saved, and its losses.
 ///
 /// ```
 /// # use touchstone_store::{Options, Record, Store};
@@ -50,7 +50,7 @@ pub struct SalvageReport {
     log_lost: bool,
 }
 
-/// What a salvage saved of one table. See [`SalvageReport`] for how to get one.
+/// The rows that a salvage saved of one table, and its losses. See [`SalvageReport`] for how to get one.
 ///
 /// ```
 /// # use touchstone_store::{Record, Store};
@@ -70,21 +70,22 @@ pub struct SalvageReport {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SalvagedTable {
-    /// The table's name. The list of tables is one too, `sqlite_schema`: what is lost of it is whole tables.
+    /// The table's name. The list of tables is a table too, `sqlite_schema`: each row that is lost of it is a whole
+    /// table.
     pub name: String,
     /// Rows that are in the new store.
     pub rows: u64,
-    /// Rows that could not be read. Those of lost pages are not among them: nobody knows how many they were.
+    /// Rows that could not be read. Rows of lost pages are not among them: their number is unknown.
     pub rows_lost: u64,
-    /// Rows that were read, and that the new table refused: because another row with the same key, or the same value
-    /// of a unique index, was there already, or a value is none of its column's.
+    /// Rows that were read, and that the new table refused: another row with the same key, or the same value of a
+    /// unique index, was there already, or a value does not fit its column.
     pub rows_refused: u64,
-    /// Pages that could not be read, with whatever they held or led to.
+    /// Pages that could not be read, with all rows on them and all pages below them.
     pub pages_lost: u64,
-    /// Rows among those saved that were found in pages which no page led to any more.
+    /// Rows among those saved from pages to which no other page led any more.
     pub rows_found: u64,
-    /// Rows among those saved whose value ends, from one page to the next, in nothing but zeros: it may be so, or the
-    /// page may be lost. In an encrypted store there are none.
+    /// Rows among those saved whose value ends, from one page to the next, in nothing but zeros: the value may be so,
+    /// or the page may be lost. In an encrypted store there are none.
     pub rows_doubtful: u64,
 }
 
@@ -200,16 +201,16 @@ impl SalvageReport {
 }
 
 impl Store {
-    /// Saves what is readable of a damaged store into a new one, under the same key. Nothing is written to the damaged file;
-    /// beside the new file there must be room for it twice.
+    /// Saves the readable part of a damaged store into a new one, under the same key. Nothing is written to the damaged
+    /// file. In the new file's folder there must be room for it twice.
     ///
-    /// No store may have the damaged file open, which is not checked. Where a program writes meanwhile, the file and its log
-    /// are copied at different moments: the new store may have a part of a transaction and lack the rest, and the report
-    /// says all the same that it [is complete](SalvageReport::is_complete).
+    /// No store may have the damaged file open; this is not checked. If a program writes meanwhile, the file and its
+    /// log are copied at different moments. The new store may then have a part of a transaction and lack the rest, and
+    /// the report still says that it [is complete](SalvageReport::is_complete).
     ///
-    /// What was flipped inside a value cannot be told from the value, except in an encrypted store, whose every page is
-    /// authenticated: there each row that is saved is as it was written. [`Store::check`] tells which rows of the new
-    /// store are not their types'.
+    /// A flipped bit inside a value is not noticed, except in an encrypted store, whose every page is authenticated:
+    /// there each saved row is as it was written. [`Store::check`] reports rows of the new store whose values do not
+    /// fit their fields' types.
     ///
     /// ```
     /// # use touchstone_store::{Options, Record, Store};
@@ -228,9 +229,10 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`Exists`](crate::ErrorKind::Exists) where the new file is there already; [`WrongKey`](crate::ErrorKind::WrongKey),
-    /// [`Encrypted`](crate::ErrorKind::Encrypted) or [`Foreign`](crate::ErrorKind::Foreign) where the first page cannot
-    /// be read, which a wrong key, none, and damage have in common; [`Damaged`](crate::ErrorKind::Damaged) where no table is known. The new file is then not there.
+    /// [`Exists`](crate::ErrorKind::Exists) if the new file is there already; [`WrongKey`](crate::ErrorKind::WrongKey),
+    /// [`Encrypted`](crate::ErrorKind::Encrypted) or [`Foreign`](crate::ErrorKind::Foreign) if the first page cannot be
+    /// read, because the key is wrong or missing, or by damage; [`Damaged`](crate::ErrorKind::Damaged) if no table is
+    /// known. The new file is then not there.
     pub fn salvage(
         damaged: impl AsRef<Path>,
         options: Options,
@@ -249,7 +251,7 @@ fn salvage(damaged: &Path, options: Options, new: &Path) -> Result<SalvageReport
     let here = Options { read_only: false, create: false, exclusive: false, vfs: None, ..options.clone() };
     let mut source = Damaged::open(scratch.path(), &cipher::resolve(scratch.path(), here)?)?;
     let header = source.header();
-    // Another application's number is what damage looks like too; a newer format is looked at only where it is ours.
+    // Another application id may be damage. So the format's version is checked only if the id is the store's.
     if header.application == APPLICATION_ID {
         check(header)?;
     }
@@ -269,7 +271,7 @@ fn salvage(damaged: &Path, options: Options, new: &Path) -> Result<SalvageReport
     Ok(report)
 }
 
-/// A copy of a damaged file with its log, to work on. Dropped, it is removed.
+/// A copy of a damaged file with its log, to work on. Dropping it removes the copy.
 struct Scratch {
     folder: PathBuf,
     file: PathBuf,
@@ -280,7 +282,7 @@ impl Scratch {
         create_private(&folder).map_err(|error| Error::io(&error, "making", &folder))?;
         let scratch = Scratch { file: folder.join("damaged"), folder };
         cipher::copy(damaged, &scratch.file, options)?;
-        // Shared memory is not copied: it is made anew from the log.
+        // The log's index is not copied: SQLite rebuilds it from the log.
         for ending in COMPANIONS.iter().filter(|ending| **ending != "-shm") {
             let (from, to) = (companion(damaged, ending), companion(&scratch.file, ending));
             match fs::copy(&from, to) {
@@ -298,7 +300,7 @@ impl Scratch {
     }
 }
 
-/// Makes a folder that is nobody else's: the damaged file may be, and its copy is no more public than it.
+/// Makes a folder that only this user can open: the damaged file may be private, and its copy is no more public.
 fn create_private(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -311,7 +313,7 @@ fn create_private(folder: &Path) -> io::Result<()> {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed is a copy with a name that says what it is.
+        // A copy that cannot be removed has a name that says what it is.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -321,7 +323,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    /// Whoever may not read the damaged file could read its copy while it was salvaged.
+    /// Regression: a user who may not read the damaged file could read its copy while it was salvaged.
     #[test]
     fn the_copy_of_a_private_file_is_private() {
         let directory = tempfile::tempdir().expect("there is room");

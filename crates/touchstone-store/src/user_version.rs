@@ -1,5 +1,5 @@
-//! A program's own version of what it keeps in the file, for steps that change its data: one number, in a table of its own.
-//! The field of the file's header that SQLite calls so is the version of the store's format.
+//! The version that a program gives to its data, for steps that change the data: one number, in a table of its own. The
+//! header's field that SQLite calls "user version" is the version of the store's format.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
@@ -11,7 +11,7 @@ use rusqlite::OptionalExtension as _;
 const TABLE: &str = "touchstone_user_version";
 
 impl Store {
-    /// The version that the program gave to what it keeps here: 0 where it never gave one. A transaction
+    /// The version that the program gave to its data here: 0 if it never gave one. A transaction
     /// [sets it](Transaction::set_user_version).
     ///
     /// ```
@@ -23,14 +23,14 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn user_version(&self) -> Result<u32> {
         self.read(Snapshot::user_version)
     }
 }
 
 impl Snapshot {
-    /// The version that the program gave to what it keeps here, as [`Store::user_version`].
+    /// The version that the program gave to its data here, as [`Store::user_version`].
     ///
     /// ```
     /// # use touchstone_store::Store;
@@ -43,14 +43,14 @@ impl Snapshot {
     /// ```
     ///
     /// # Errors
-    /// When the snapshot has expired, or the file cannot be read.
+    /// If the snapshot has expired, or if the file cannot be read.
     pub fn user_version(&self) -> Result<u32> {
         self.leased().in_transaction(read)
     }
 }
 
 impl Transaction<'_> {
-    /// The version that the program gave to what it keeps here, as this transaction sees it: 0 where it never gave one.
+    /// The version that the program gave to its data here, as this transaction sees it: 0 if it never gave one.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -72,12 +72,12 @@ impl Transaction<'_> {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn user_version(&self) -> Result<u32> {
         self.leased().in_transaction(read)
     }
 
-    /// Gives a version to what the program keeps here. It is part of the transaction, as what it is the version of is.
+    /// Gives the program's data a version. It is part of the transaction, as the changes of the data are.
     ///
     /// ```
     /// # use touchstone_store::{Error, ErrorKind, Store};
@@ -94,7 +94,7 @@ impl Transaction<'_> {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn set_user_version(&mut self, version: u32) -> Result<()> {
         self.leased().in_transaction(|session| write(session, version))
     }

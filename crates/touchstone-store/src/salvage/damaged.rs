@@ -1,5 +1,5 @@
-//! A damaged file, read page by page. Every page belongs to one tree: what is reached twice, or was free, is no page of
-//! the tree that leads to it. The rows of a table ascend, within what the pages above say: what does not is no row of it.
+//! A damaged file, read page by page. Every page belongs to one tree: a page that is reached twice, or is free, is
+//! skipped. The row numbers of a table ascend, within the bounds of the pages above: any other row is skipped.
 
 use super::row::values;
 use super::{SalvageReport, SalvagedTable};
@@ -17,25 +17,26 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-/// Deeper than any tree of a file of 2^32 pages.
+/// More levels than any tree of a file of 2^32 pages.
 const DEPTH_MAX: usize = 40;
 
-/// A damaged file. Its connection reads it past SQLite's page cache, which would refuse what contradicts itself.
+/// A damaged file. Its connection reads it past SQLite's page cache, which would refuse pages that contradict
+/// themselves.
 pub(crate) struct Damaged {
     connection: Connection,
     page_bytes: usize,
     pages: u32,
     geometry: Geometry,
     header: Header,
-    /// Pages that some tree, chain or list has.
+    /// Pages that belong to a tree, a chain or the list of free pages.
     taken: Vec<bool>,
-    /// Whether the list of free pages is whole: else some of them may look like pages of a table.
+    /// Whether the list of free pages is whole: else some free pages may look like pages of a table.
     pub(crate) knows_free: bool,
     log_is_lost: bool,
     is_encrypted: bool,
 }
 
-/// Something that the file's schema has.
+/// An object of the file's schema: a table, index, view or trigger.
 pub(crate) struct Item {
     pub(crate) kind: String,
     pub(crate) name: String,
@@ -43,10 +44,10 @@ pub(crate) struct Item {
     pub(crate) sql: String,
 }
 
-/// The rows that a page may have: more than the first, up to the second.
+/// The row numbers that a page may have: more than the first, up to the second.
 type Bounds = (Option<i64>, Option<i64>);
 
-/// A row that was read: its number and its values. Whether to go on.
+/// Called with each readable row: its number and its values.
 pub(crate) type Visit<'v> = dyn FnMut(i64, &[Raw<'_>], &mut SalvagedTable) -> Result<()> + 'v;
 
 impl Damaged {
@@ -59,7 +60,7 @@ impl Damaged {
             Err(error) if options.key.is_some() || !looks_plain(path, options) => {
                 return Err(key_error(error, path, options));
             }
-            // Without a key the page is only bytes, and the tree on it may be whole where the header is not.
+            // Without a key the page is plain bytes, and its tree may be whole although its header is not.
             Err(_) => page_bytes_of(path, options),
         };
         let file_bytes = fs::metadata(path).map_err(|error| Error::io(&error, "looking at", path))?.len();
@@ -104,7 +105,7 @@ impl Damaged {
         self.taken.get(number as usize).copied().unwrap_or(true)
     }
 
-    /// What the file's schema has, in its order.
+    /// The objects of the file's schema, in its order.
     pub(crate) fn schema(&mut self, report: &mut SalvageReport) -> Result<Vec<Item>> {
         let mut items = Vec::new();
         let mut schema = SalvagedTable { name: "sqlite_schema".to_owned(), ..SalvagedTable::default() };
@@ -124,7 +125,7 @@ impl Damaged {
         Ok(items)
     }
 
-    /// Gives the readable rows of a tree to `visit`, and counts what is not readable.
+    /// Gives the readable rows of a tree to `visit`, and counts unreadable rows and pages.
     pub(crate) fn walk(
         &mut self,
         root: u32,
@@ -214,7 +215,7 @@ impl Damaged {
         while payload.len() < row.length {
             let page = self.take(next)?;
             let part = (row.length - payload.len()).min(self.geometry.usable - 4);
-            // A page of zeros is the end of a chain. It is also what a lost page reads as, which an encrypted one is not.
+            // A page of zeros may be the end of a chain. A lost page reads as zeros too, but not in an encrypted file.
             is_doubtful = payload.last().is_some_and(|last| *last != 0) && page.iter().all(|byte| *byte == 0);
             payload.extend_from_slice(page.get(4..4 + part)?);
             next = u32_at(&page, 0)?;
@@ -223,13 +224,13 @@ impl Damaged {
         (next == 0).then_some((payload, is_doubtful && !self.is_encrypted))
     }
 
-    /// A page that nothing has yet.
+    /// A page that belongs to nothing yet.
     fn take(&mut self, number: u32) -> Option<Vec<u8>> {
         let taken = self.taken.get_mut(number as usize).filter(|_| number != 0)?;
         if std::mem::replace(taken, true) { None } else { self.page(number) }
     }
 
-    /// A page, decrypted; none where it cannot be read whole.
+    /// A page, decrypted; none if it cannot be read whole.
     pub(crate) fn page(&self, number: u32) -> Option<Vec<u8>> {
         let mut bytes = vec![0; self.page_bytes];
         let offset = i64::from(number - 1) * i64::try_from(self.page_bytes).ok()?;
@@ -242,11 +243,11 @@ impl Damaged {
         self.geometry
     }
 
-    /// Takes the pages of the list of free pages, where it is whole: its length is what the header says, and no page
-    /// is on it twice.
+    /// Takes the pages of the list of free pages, if it is whole: it has the length that the header says, and no page
+    /// twice.
     fn take_free_pages(&mut self, first: &[u8]) {
         let (Some(mut trunk), Some(count)) = (u32_at(first, 32), u32_at(first, 36)) else { return };
-        // A list that runs in a circle is followed until it is longer than it says.
+        // A circular list is followed only until it is longer than the header says.
         if count > self.pages {
             return;
         }
@@ -276,9 +277,9 @@ impl Damaged {
 const NOTHING_KNOWN: &str = "the first page cannot be read, and it alone knows the tables (restore a backup)";
 
 impl Connection {
-    /// Copies the log into the file and empties it; whether it could not.
+    /// Copies the log into the file and empties it (a checkpoint); returns whether this failed.
     fn empty_log(&self, path: &Path) -> bool {
-        // SQLite would refuse a file that is shorter than its header says.
+        // Without this, SQLite refuses a file that is shorter than its header says.
         let _ = self.sql().execute_batch("pragma writable_schema = on");
         let _ = self.sql().execute_batch("begin; select 1 from sqlite_schema; commit");
         self.end();
@@ -293,15 +294,15 @@ impl Connection {
     }
 }
 
-/// Whether the first page has a tree in the clear, whatever became of the header before it. In every hundredth encrypted file
-/// the byte that tells a tree's page is such a one by chance, and the others around it are noise.
+/// Whether the first page has a plain tree, even if the header before it is damaged. In one of a hundred encrypted
+/// files the byte at the tree's start looks plain by chance, but the bytes around it are noise.
 fn looks_plain(path: &Path, options: &Options) -> bool {
     let start = start_of(path);
     cipher::is_plain(path, options)
         || (matches!(start.get(100), Some(0x05 | 0x0d)) && !noise::is_noise(&start))
 }
 
-/// The size of pages that the header says, where it says one.
+/// The page size in the header, if it is valid there.
 fn page_bytes_of(path: &Path, options: &Options) -> usize {
     let start = start_of(path);
     match start.get(16..18).map(|told| u16::from_be_bytes([told[0], told[1]])) {
@@ -311,15 +312,15 @@ fn page_bytes_of(path: &Path, options: &Options) -> usize {
     }
 }
 
-/// The bytes that a file begins with.
+/// The first bytes of a file.
 fn start_of(path: &Path) -> Vec<u8> {
     let mut start = Vec::new();
-    // A file that cannot be read begins with nothing: opening it has told why.
+    // An unreadable file gives no bytes: its opening has reported why.
     let _ = fs::File::open(path).and_then(|file| file.take(noise::BYTES_MAX as u64).read_to_end(&mut start));
     start
 }
 
-/// What a row of the schema says.
+/// The schema's object that a row describes.
 fn item(row: &[Raw<'_>]) -> Option<Item> {
     let text = |at: usize| match row.get(at) {
         Some(Raw::Text(bytes)) => String::from_utf8(bytes.to_vec()).ok(),
@@ -329,6 +330,6 @@ fn item(row: &[Raw<'_>]) -> Option<Item> {
         Raw::Integer(root) => u32::try_from(*root).ok()?,
         _ => 0,
     };
-    // What SQLite makes by itself, as the index of a key, has no SQL.
+    // Objects that SQLite makes by itself, such as the index of a key, have no SQL.
     Some(Item { kind: text(0)?, name: text(1)?, root, sql: text(4).unwrap_or_default() })
 }

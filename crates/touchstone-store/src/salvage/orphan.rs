@@ -1,13 +1,13 @@
-//! Rows that no page leads to any more, because the page above theirs is lost: they are found where it is certain whose
-//! they are. A row's page does not say its table, so only one table may have lost a page, and it must be known which
-//! pages are free: those may hold rows that were removed.
+//! Finds rows on orphan pages: pages that no other page leads to, because the page above them is lost. A page does not
+//! say its table. So orphan rows are saved only if exactly one table with numbered rows has lost pages, and if the free
+//! pages are known: those may hold removed rows.
 
 use super::damaged::Damaged;
 use super::rebuild::{Rebuilt, Target};
 use crate::engine::page::{Page, PageKind};
 use crate::error::Result;
 
-/// Looks for the rows of the one table that lost pages, where there is one.
+/// Looks for rows of the one numbered table that lost pages, if there is exactly one.
 pub(crate) fn find(rebuilt: &Rebuilt, source: &mut Damaged, targets: &mut [Target]) -> Result<()> {
     let mut lost = targets.iter_mut().filter(|target| target.numbered && target.saved.pages_lost > 0);
     let (Some(target), None) = (lost.next(), lost.next()) else { return Ok(()) };

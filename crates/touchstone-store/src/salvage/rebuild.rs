@@ -1,4 +1,5 @@
-//! The new store of a salvage: tables made from the SQL that the damaged file kept of them, rows put in as they lay.
+//! The new store of a salvage: tables are made from the SQL in the damaged file's schema, and rows are inserted as they
+//! lay.
 
 use super::damaged::{Damaged, Item};
 use super::orphan;
@@ -19,7 +20,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::ptr;
 
-/// The store that is being made.
+/// The new store while it is made.
 pub(crate) struct Rebuilt {
     connection: Connection,
 }
@@ -28,24 +29,24 @@ pub(crate) struct Rebuilt {
 pub(crate) struct Target {
     name: String,
     root: u32,
-    /// Whether its rows are numbered.
+    /// Whether its rows are numbered (it has a rowid).
     pub(crate) numbered: bool,
-    /// The word for a row's number, where no column is called so and none is the number itself.
+    /// A name for the row's number (the rowid) that no column has; none if a column is the number.
     number: Option<&'static str>,
-    /// The columns in the order in which a row stores them; none for one that SQLite computes.
+    /// The columns in the order in which a row stores them; none for a column that SQLite computes.
     columns: Vec<Option<String>>,
     /// The column that is the row's number.
     key: Option<usize>,
     pub(crate) saved: SalvagedTable,
-    /// The statements by how many columns a row stores; dropped before the connection.
+    /// Statements by the number of columns that a row stores; dropped before the connection.
     statements: RefCell<HashMap<usize, Statement>>,
 }
 
 impl Rebuilt {
     pub(crate) fn new(path: &Path, options: &Options) -> Result<Rebuilt> {
         let connection = Connection::open(path, options)?;
-        // Nobody looks for the file before it is whole. References are checked by `Store::check`: the rows come in the
-        // order of their pages.
+        // No program uses the file before it is whole. References are checked later, by `Store::check`: the rows come
+        // in the order of their pages.
         connection.sql().execute_batch(&format!(
             "pragma journal_mode = off; pragma synchronous = off; pragma foreign_keys = off; begin;
              pragma application_id = {APPLICATION_ID}; pragma user_version = {FORMAT_VERSION}"
@@ -60,7 +61,8 @@ impl Rebuilt {
         source: &mut Damaged,
         report: &mut SalvageReport,
     ) -> Result<()> {
-        // What is unique refuses a second row as it comes; what is not is quicker to make at the end.
+        // Unique indexes are made first, to refuse a second row with the same value. Making the others at the end costs
+        // less.
         let mut targets = Vec::new();
         for item in schema.iter().filter(|item| item.is_table() && !item.is_internal()) {
             match self.make(item, "CREATE TABLE ").then(|| self.target(item)).transpose()? {
@@ -107,10 +109,10 @@ impl Rebuilt {
         }
     }
 
-    /// Runs the item's SQL, which SQLite keeps with this opening; whether it was made, and under its name.
+    /// Runs the item's SQL, which must begin with `opening`; returns whether the item was made under its name.
     fn make(&self, item: &Item, opening: &str) -> bool {
         let sql = self.connection.sql();
-        // What is no single statement of this kind is damage, or somebody's trick, and is not run.
+        // Any other text than one statement of this kind is damage, or an attack, and is not run.
         item.sql.starts_with(opening)
             && self.only_declaring(|| sql.execute(&item.sql, ())).is_ok()
             && sql
@@ -119,10 +121,11 @@ impl Rebuilt {
                 .unwrap_or(false)
     }
 
-    /// Refuses meanwhile what asks for rows: SQLite keeps no `create table … as select`, which might never end.
+    /// Runs `work` and refuses statements that read rows: a `create table … as select`, which SQLite never keeps, may
+    /// never end.
     fn only_declaring<R>(&self, work: impl FnOnce() -> R) -> R {
         let handle = self.connection.handle();
-        // SAFETY: the connection is open, and the authorizer is taken away again.
+        // SAFETY: the connection is open, and the authorizer is removed again.
         unsafe { ffi::sqlite3_set_authorizer(handle, Some(only_declares), ptr::null_mut()) };
         let result = work();
         // SAFETY: as above.
@@ -152,7 +155,7 @@ impl Rebuilt {
         if without_numbers {
             stored.sort_by_key(|(_, _, key, _)| if *key > 0 { *key } else { i64::MAX });
         }
-        // The key is the row's number where it needs no index of its own.
+        // The key is the row's number if it needs no index of its own.
         let has_index = "select 1 from pragma_index_list(?1) where origin = 'pk'";
         let key_is_number = !without_numbers && !sql.prepare(has_index)?.exists([&item.name])?;
         let key = stored.iter().position(|(_, _, key, _)| key_is_number && *key > 0);
@@ -173,7 +176,7 @@ impl Rebuilt {
         })
     }
 
-    /// Puts a row into its table, and counts it.
+    /// Inserts a row into its table, and counts it.
     pub(crate) fn insert(
         &self,
         target: &Target,
@@ -220,12 +223,13 @@ unsafe extern "C" fn only_declares(
 }
 
 impl Target {
-    /// Whether a row may store that many columns: some, no more than there are, and the one that is its number.
+    /// Whether a row may store that many columns: at least up to the column that is its number, and no more than the
+    /// table has.
     fn may_store(&self, columns: usize) -> bool {
         columns > self.key.unwrap_or(0) && columns <= self.columns.len()
     }
 
-    /// The statement for a row that stores that many columns: one that was added later keeps its default.
+    /// The statement for a row that stores that many columns: a column that was added later keeps its default.
     fn insert_sql(&self, stored: usize) -> String {
         let columns = self.columns[..stored].iter().flatten().map(String::as_str);
         let names: Vec<&str> = self.number.into_iter().chain(columns).collect();
@@ -242,13 +246,13 @@ impl Item {
         self.kind == "table"
     }
 
-    /// What SQLite keeps for itself, and makes anew.
+    /// Whether SQLite keeps the item for itself, and makes it again.
     fn is_internal(&self) -> bool {
         self.name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_"))
     }
 }
 
-/// Whether it is the row that was at fault: what its table says of it does not hold, or cannot be computed.
+/// Whether the row was at fault: it violates a constraint of its table, or an expression on it cannot be computed.
 fn is_refusal(error: &Error) -> bool {
     matches!(
         error.sqlite_code().map(|code| code & 0xff),
@@ -256,7 +260,8 @@ fn is_refusal(error: &Error) -> bool {
     )
 }
 
-/// Takes the pages of SQLite's own tables, so that nobody takes them for others; whether some could not be read.
+/// Takes the pages of SQLite's own tables, so that they are not taken for another table's; returns whether some could
+/// not be read.
 fn pass_over_internal(schema: &[Item], source: &mut Damaged) -> Result<bool> {
     let mut passed = SalvagedTable::default();
     for item in schema.iter().filter(|item| item.is_table() && item.is_internal()) {
@@ -270,7 +275,7 @@ fn append<'r>(cells: &mut Cells<'r>, value: Raw<'r>) {
         Raw::Absent | Raw::Null => cells.null(),
         Raw::Integer(value) => cells.integer(value),
         Raw::Real(value) => cells.real(value),
-        // What is no UTF-8 was not taken for a row.
+        // Text that is no UTF-8 does not get here: `row::values` refuses it.
         Raw::Text(bytes) => cells.text(std::str::from_utf8(bytes).unwrap_or_default()),
         Raw::Blob(bytes) => cells.blob(bytes),
     }

@@ -1,9 +1,10 @@
-//! A row's values, where all of them are what SQLite writes: what is taken for a row in a damaged file must be one.
+//! Decodes a row's values strictly: in a damaged file, only bytes that SQLite itself could have written are taken for a
+//! row.
 
 use crate::engine::page::varint;
 use crate::value::Raw;
 
-/// The values of a payload; none where it is not exactly a row.
+/// The values of a payload; none if it is not exactly a row.
 pub(crate) fn values(payload: &[u8]) -> Option<Vec<Raw<'_>>> {
     let (length, used) = varint(payload)?;
     let length = usize::try_from(length).ok()?;
@@ -17,7 +18,7 @@ pub(crate) fn values(payload: &[u8]) -> Option<Vec<Raw<'_>>> {
         values.push(value);
         body = rest;
     }
-    // Whatever SQLite writes ends where its header says.
+    // SQLite ends the values exactly at the end of the payload.
     body.is_empty().then_some(values)
 }
 
