@@ -1,4 +1,4 @@
-//! What both derives read in the same way: defaults, documentation, and the types that neither takes.
+//! Code that both derives share: defaults, documentation, and the types that neither accepts.
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
@@ -9,13 +9,13 @@ use syn::{Attribute, DeriveInput, Error, Result, Token, Type};
 /// The expression of `default` or `default = …`.
 ///
 /// # Errors
-/// When there is none after the `=`.
+/// If there is none after the `=`.
 pub fn default_value(meta: &ParseNestedMeta<'_>) -> Result<TokenStream> {
     if !meta.input.peek(Token![=]) {
         return Ok(quote_spanned!(meta.path.span()=> ::core::default::Default::default()));
     }
     let input = meta.value()?;
-    // The compiler parses the expression when it compiles the output: for syn to do so takes its largest feature.
+    // The compiler parses the expression in the generated code: parsing it here would need syn's largest feature.
     let mut expression = TokenStream::new();
     while !input.is_empty() && !input.peek(Token![,]) {
         expression.extend([input.parse::<TokenTree>()?]);
@@ -26,7 +26,7 @@ pub fn default_value(meta: &ParseNestedMeta<'_>) -> Result<TokenStream> {
     Ok(expression)
 }
 
-/// Where code about a field is placed: on its type, to which the compiler then points when the type does not fit.
+/// The span for code about a field: its type, so that the compiler's error points there if the type does not fit.
 pub fn place(holds: &Type) -> Span {
     Span::call_site().located_at(holds.span())
 }
@@ -39,7 +39,7 @@ pub fn documentation(attributes: &[Attribute]) -> Vec<&Attribute> {
 /// Refuses generic types.
 ///
 /// # Errors
-/// When the type has parameters.
+/// If the type has parameters.
 pub fn refuse_generics(input: &DeriveInput, derive: &str) -> Result<()> {
     if input.generics.params.is_empty() && input.generics.where_clause.is_none() {
         return Ok(());
@@ -93,10 +93,10 @@ impl Errors {
         result.map_err(|error| self.push(error)).ok()
     }
 
-    /// What was gathered.
+    /// The gathered errors.
     ///
     /// # Errors
-    /// When an error was.
+    /// If there is one.
     pub fn finish(self) -> Result<()> {
         self.0.map_or(Ok(()), Err)
     }

@@ -66,7 +66,7 @@ fn plain_complaint(what: &str, attribute: &str) -> String {
     )
 }
 
-/// Plain names need no quotes in any SQL that people write by hand.
+/// Plain names need no quotes in hand-written SQL.
 fn is_plain(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')

@@ -1,4 +1,4 @@
-//! `#[derive(Nested)]`: the code of a value inside a column. What the type says is read in `declared`.
+//! `#[derive(Nested)]`: generates the code of a value inside a column. `declared` reads the type's declaration.
 //!
 //! A struct is a map of its fields by tag. A variant without a payload is its tag; one with a payload is an array of
 //! its tag and a map of its fields.
@@ -14,7 +14,7 @@ use syn::{DeriveInput, Result};
 /// The implementations of `Nested` and `Field`.
 ///
 /// # Errors
-/// When the type cannot be a nested value.
+/// If the type cannot be a nested value.
 pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (coding, column) = match Shape::declared(input)? {
         Shape::Struct(fields) => (struct_coding(&fields), blob_column()),
@@ -84,7 +84,7 @@ fn enum_coding(variants: &[Variant<'_>]) -> TokenStream {
     let Names { writer, reader, count, tag, payload } = Names::default();
     let encode = variants.iter().map(encode_variant);
     let decode = variants.iter().map(|Variant { ident, tag: number, fields }| match fields {
-        // A payload that a bare variant does not know is skipped, as a field that a struct does not know.
+        // If a newer type has given the variant a payload, a bare variant skips it, as a struct skips an unknown field.
         None => quote! {
             #number => {
                 ::touchstone_store::derived::skip_payload(#reader, #payload)?;
@@ -155,7 +155,7 @@ fn encode_fields(fields: &[Field<'_>], values: impl Iterator<Item = TokenStream>
     }
 }
 
-/// Takes the map's `count` fields, in any order, into one `Option` each.
+/// Reads the map's `count` fields, in any order, into one `Option` each.
 fn decode_fields(fields: &[Field<'_>]) -> TokenStream {
     let Names { reader, count, .. } = Names::default();
     let declarations = fields.iter().enumerate().map(|(at, Field { holds, .. })| {
@@ -179,7 +179,7 @@ fn decode_fields(fields: &[Field<'_>]) -> TokenStream {
     }
 }
 
-/// The value of the fields that were taken. What it says of tuples is Rust too: `Self { 0: … }`.
+/// The value of the decoded fields. The form `Self { 0: … }` is valid for tuples too.
 fn constructor(path: &TokenStream, fields: &[Field<'_>]) -> TokenStream {
     let fields = fields.iter().enumerate().map(|(at, Field { member, holds, default, .. })| {
         let local = local(at);
@@ -188,14 +188,14 @@ fn constructor(path: &TokenStream, fields: &[Field<'_>]) -> TokenStream {
                 let value = quote_spanned!(place(holds)=> ::touchstone_store::derived::required(#local)?);
                 quote!(#member: #value)
             }
-            // A closure keeps a `return` or a `?` of the expression out of this function.
+            // The closure keeps a `return` or a `?` in the expression from leaving this function.
             Some(default) => quote!(#member: ::core::option::Option::unwrap_or_else(#local, || #default)),
         }
     });
     quote!(#path { #(#fields,)* })
 }
 
-/// How an enum of bare variants is a column: as its tag, which can be compared and indexed.
+/// The column of an enum of bare variants: its tag, which can be compared and indexed.
 fn integer_column(variants: &[Variant<'_>]) -> TokenStream {
     let idents: Vec<_> = variants.iter().map(|variant| variant.ident).collect();
     let tags: Vec<_> = variants.iter().map(|variant| variant.tag).collect();
@@ -220,7 +220,7 @@ fn integer_column(variants: &[Variant<'_>]) -> TokenStream {
     }
 }
 
-/// How everything else is a column: as its bytes.
+/// The column of every other type: its bytes.
 fn blob_column() -> TokenStream {
     quote! {
         const KIND: ::touchstone_store::Kind = ::touchstone_store::Kind::Blob;
@@ -239,7 +239,7 @@ fn blob_column() -> TokenStream {
     }
 }
 
-/// Names that the user's default expressions, which stand among them, cannot see.
+/// Hygienic names, which the user's default expressions between them cannot see.
 struct Names {
     writer: Ident,
     reader: Ident,

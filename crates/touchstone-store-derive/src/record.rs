@@ -1,4 +1,4 @@
-//! `#[derive(Record)]`: the code of a record. What the type says is read in `declared`.
+//! `#[derive(Record)]`: generates the code of a record. `declared` reads the type's declaration.
 
 mod declared;
 
@@ -8,10 +8,10 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{DeriveInput, Result};
 
-/// The implementation of `Record`, and the structs that it speaks of.
+/// The implementation of `Record`, and the structs that it names.
 ///
 /// # Errors
-/// When the type cannot be a record.
+/// If the type cannot be a record.
 pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let table = Table::declared(input)?;
     let columns_struct = columns_struct(&table);
@@ -34,7 +34,7 @@ fn view_name(table: &Table<'_>) -> Ident {
     format_ident!("{}View", table.ident)
 }
 
-/// The struct of the columns. A field is as visible as the record's, so that what is private stays so.
+/// The struct of the columns. Its fields have the visibility of the record's, so that private fields stay private.
 fn columns_struct(table: &Table<'_>) -> TokenStream {
     let Table { ident, visibility, columns, .. } = table;
     let name = columns_name(table);
@@ -75,8 +75,8 @@ fn view_struct(table: &Table<'_>) -> TokenStream {
     });
     let idents: Vec<_> = columns.iter().map(|column| column.ident).collect();
     let labels = idents.iter().map(|field| field.unraw().to_string());
-    // The lifetime that the bounds bind without need keeps the compiler from checking them before somebody uses the
-    // implementation: a nested type without `Debug` costs the view's, and is no error.
+    // The `for<'unused>` is needed only to delay the check of the bounds until a program uses the implementation. So a
+    // nested type without `Debug` is no error; it only leaves the view without `Debug`.
     quote! {
         #[doc = #about]
         #[allow(dead_code, reason = "a field may be asked for by nobody")]
@@ -105,7 +105,7 @@ fn view_struct(table: &Table<'_>) -> TokenStream {
     }
 }
 
-/// Refuses a default for an `Option` that goes by another name.
+/// Refuses a default for an `Option` that has another name, such as an alias.
 fn not_nullable(Column { holds, place, .. }: &Column<'_>) -> TokenStream {
     quote_spanned! {*place=>
         const _: () = ::core::assert!(!<#holds as ::touchstone_store::Field>::NULLABLE, #DEFAULT_OF_OPTION);
@@ -124,7 +124,7 @@ fn record(table: &Table<'_>) -> TokenStream {
     let keys = &columns[..table.keys];
     let key_fields: Vec<_> = keys.iter().map(|key| key.ident).collect();
     let key_holds = keys.iter().map(|key| &key.holds);
-    // Parentheses around one type are no tuple, and the compiler asks to remove them.
+    // Parentheses around one type are no tuple, and the compiler warns about them.
     let (key_type, key_value) = match &*key_fields {
         [field] => (quote!(#(#key_holds)*), quote!(::core::clone::Clone::clone(&self.#field))),
         fields => (quote!((#(#key_holds,)*)), quote!((#(::core::clone::Clone::clone(&self.#fields),)*))),
@@ -179,10 +179,10 @@ fn record(table: &Table<'_>) -> TokenStream {
     }
 }
 
-/// The function that tells defaults as columns would hold them, where there are any: for views, which borrow from them,
-/// and for queries, which compare with them. They live as long as the program.
+/// The function that returns the defaults as columns would hold them, if there are any: views borrow from them and
+/// queries compare with them. They live as long as the program.
 fn defaults(columns: &[Column<'_>]) -> TokenStream {
-    // The user's defaults stand inside the function and must not see its parameter.
+    // Hygienic: the user's defaults stand inside the function and must not see its parameter.
     let column = Ident::new("column", Span::mixed_site());
     let arms: Vec<_> = (0_usize..)
         .zip(columns)
@@ -214,7 +214,7 @@ fn defaults(columns: &[Column<'_>]) -> TokenStream {
 
 /// The function that reads a record. The fields are initialised in the order of the columns.
 fn read(columns: &[Column<'_>]) -> TokenStream {
-    // The user's defaults stand inside the function and must not see its parameter.
+    // Hygienic: the user's defaults stand inside the function and must not see its parameter.
     let row = Ident::new("row", Span::mixed_site());
     let fields = (0_usize..).zip(columns).map(|(at, Column { ident, holds, place, default, .. })| {
         let value = match default {
@@ -265,7 +265,7 @@ fn view(columns: &[Column<'_>], view_name: &Ident) -> TokenStream {
     }
 }
 
-/// What the type says before there is a record.
+/// The constants of the type: its columns and its shape.
 fn constants(table: &Table<'_>, columns_name: &Ident) -> TokenStream {
     let Table { name, numbered, keys, columns, .. } = table;
     let fields = columns.iter().map(|column| column.ident);

@@ -1,5 +1,5 @@
-//! A nested value as its type declares it: read from the type and its attributes, and refused where a tag is missing
-//! or stands twice.
+//! The declaration of a nested value: read from the type and its attributes, and refused if a tag is missing or stands
+//! twice.
 
 use crate::attribute::{Errors, default_value, refuse_generics};
 use proc_macro2::{Ident, Span, TokenStream};
@@ -7,7 +7,7 @@ use quote::ToTokens;
 use std::collections::HashMap;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, LitInt, Member, Result, Type};
 
-/// What the type is.
+/// The type's form.
 pub enum Shape<'a> {
     Struct(Vec<Field<'a>>),
     Enum(Vec<Variant<'a>>),
@@ -25,7 +25,7 @@ pub struct Field<'a> {
 pub struct Variant<'a> {
     pub ident: &'a Ident,
     pub tag: u32,
-    /// None where the variant is its tag and nothing else.
+    /// None if the variant has no payload.
     pub fields: Option<Vec<Field<'a>>>,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Shape<'a> {
     /// Reads the type.
     ///
     /// # Errors
-    /// When it cannot be a nested value.
+    /// If the type cannot be a nested value.
     pub fn declared(input: &'a DeriveInput) -> Result<Shape<'a>> {
         refuse_generics(input, "Nested")?;
         let mut errors = Errors::default();
@@ -129,12 +129,12 @@ fn fields(declared: &Fields) -> Result<Vec<Field<'_>>> {
 /// A field or a variant that has a tag, or should.
 struct Tagged<'a> {
     name: String,
-    /// Where an error points that is about it.
+    /// The tokens that an error points to.
     culprit: TokenStream,
     attributes: &'a [Attribute],
 }
 
-/// The tags of everything in one parent, in its order.
+/// The tags of all fields or variants of one parent, in its order.
 fn tags<'a>(parent: impl Iterator<Item = Tagged<'a>>, what: &str) -> Result<Vec<u32>> {
     let mut errors = Errors::default();
     let mut taken: HashMap<u32, String> = HashMap::new();
@@ -169,7 +169,7 @@ fn tags<'a>(parent: impl Iterator<Item = Tagged<'a>>, what: &str) -> Result<Vec<
     Ok(tags)
 }
 
-/// The tag, where there is one.
+/// The tag, if there is one.
 fn tag(attributes: &[Attribute]) -> Result<Option<(u32, Span)>> {
     let mut tags = attributes.iter().filter(|attribute| attribute.path().is_ident("tag"));
     let Some(attribute) = tags.next() else { return Ok(None) };
@@ -183,7 +183,7 @@ fn tag(attributes: &[Attribute]) -> Result<Option<(u32, Span)>> {
     })
 }
 
-/// The default's expression, where there is one.
+/// The default's expression, if there is one.
 fn default(attributes: &[Attribute]) -> Result<Option<TokenStream>> {
     let mut default = None;
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("nested")) {

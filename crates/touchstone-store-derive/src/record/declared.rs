@@ -1,4 +1,4 @@
-//! A record as its type declares it: read from the struct and its attributes, and refused where it cannot be stored.
+//! The declaration of a record: read from the struct and its attributes, and refused if it cannot be stored.
 
 use crate::attribute::{Errors, default_value, documentation, place, refuse_generics, without_self};
 use crate::name::{column_complaint, snake_case, table_complaint};
@@ -12,7 +12,7 @@ use syn::{Attribute, Data, DeriveInput, Error, Fields, LitStr, Result, Type, Vis
 /// `KeyPart` is implemented for tuples up to this length.
 const KEYS_MAX: usize = 4;
 
-/// NULL cannot be both `None` and the default; and not every way to read a row can tell NULL from what is absent.
+/// NULL cannot be both `None` and the default; and some ways to read a row cannot tell NULL from a missing column.
 pub const DEFAULT_OF_OPTION: &str = "an `Option` cannot have a default, as it is `None` where the file has nothing: \
                                      remove `default`, or use the type itself";
 
@@ -22,9 +22,9 @@ pub struct Table<'a> {
     pub visibility: &'a Visibility,
     pub name: LitStr,
     pub numbered: bool,
-    /// How many of the columns are the key.
+    /// The number of columns in the key.
     pub keys: usize,
-    /// Those of the key come first.
+    /// The columns of the key come first.
     pub columns: Vec<Column<'a>>,
 }
 
@@ -38,7 +38,7 @@ pub struct Column<'a> {
     pub place: Span,
     pub name: LitStr,
     pub index: Index,
-    /// Where the index is asked for.
+    /// The span of the attribute `index` or `unique`.
     index_place: Option<Span>,
     /// The default's expression, without `Self`.
     pub default: Option<TokenStream>,
@@ -56,7 +56,7 @@ impl<'a> Table<'a> {
     /// Reads the type.
     ///
     /// # Errors
-    /// When it cannot be a record.
+    /// If the type cannot be a record.
     pub fn declared(input: &'a DeriveInput) -> Result<Table<'a>> {
         refuse_generics(input, "Record")?;
         let fields = named_fields(input)?;
@@ -146,7 +146,7 @@ impl<'a> Column<'a> {
                  `default = …`",
             ));
         }
-        // Attributes come in any order, so either of them may be the one that does not go with the other.
+        // Attributes come in any order, so the conflict may show at either of the two.
         if self.key && self.default.is_some() {
             return Err(
                 meta.error("a key cannot have a default, every record has one of its own: remove `default`")
@@ -156,7 +156,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Refuses an index on what the key's own begins with.
+/// Refuses an index on the key's first column: the key's own index begins with it.
 fn refuse_index_of_key(keys: &[Column<'_>]) -> Result<()> {
     let Some(place) = keys[0].index_place else { return Ok(()) };
     let complaint = match keys[0].index {
@@ -209,7 +209,7 @@ fn struct_attributes(input: &DeriveInput) -> Result<(LitStr, bool)> {
     }
 }
 
-/// SQLite does not tell names apart by case.
+/// SQLite ignores the case of column names.
 fn distinct(columns: &[Column<'_>]) -> Result<()> {
     let mut errors = Errors::default();
     for (at, column) in columns.iter().enumerate() {
@@ -227,8 +227,8 @@ fn distinct(columns: &[Column<'_>]) -> Result<()> {
     errors.finish()
 }
 
-/// A type's name is all that a macro sees. The compiler refuses the others: no `Option` is a `Key`, and the code for
-/// defaults asserts that it is for none.
+/// Recognises `Option` by the type's name, which is all that a macro sees. The compiler refuses an `Option` under
+/// another name: no `Option` is a `Key`, and the code for defaults asserts that the type is no `Option`.
 fn is_option(holds: &Type) -> bool {
     matches!(holds, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
 }
