@@ -1,5 +1,5 @@
-//! How a task of `asyncio` is woken. The store's threads wait for nobody, and so not for the interpreter's lock: they tell
-//! a thread that does.
+//! How a task of `asyncio` is woken. The store's threads never wait for the interpreter's lock: they notify a thread
+//! that does.
 
 use crate::exit;
 use crate::records::lock;
@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 
-/// A feed's thread that wakes, begun with the first task that waits. It ends with the feed.
+/// The thread that wakes a feed's tasks, started with the first task that waits. It ends with the feed.
 #[derive(Default)]
 pub struct Alarms(Mutex<Option<Sender<Arc<Alarm>>>>);
 
@@ -20,13 +20,13 @@ struct Alarm {
 impl Wake for Alarm {
     fn wake(self: Arc<Alarm>) {
         let bell = self.bell.clone();
-        // The thread is gone when the interpreter is: then nobody waits.
+        // The thread has ended only if the interpreter has: then no task waits.
         let _ = bell.send(self);
     }
 }
 
 impl Alarms {
-    /// What calls that, once, on the thread.
+    /// A waker that calls `call` once, on that thread.
     pub fn waker(&self, call: Py<PyAny>) -> PyResult<Waker> {
         let mut bell = lock(&self.0);
         let bell = match &*bell {

@@ -1,4 +1,4 @@
-//! How a store is opened, and how it is kept safe: options, checks, salvage, a change of the key.
+//! The options of a store, and its maintenance: checks, salvage, a change of the key.
 
 use crate::errors::{at, invalid, without_lock};
 use pyo3::exceptions::PyTypeError;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use touchstone_store::{Cipher, Durability, EncryptionKey, Options};
 
-/// What `Store.open` was given.
+/// The options that `Store.open` was given.
 pub fn options(py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
     let mut options = Options::new();
     let (mut has_key, mut has_cipher) = (false, false);
@@ -26,7 +26,7 @@ pub fn options(py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> PyResult<Op
     Ok(options)
 }
 
-/// With one option more.
+/// Adds one option.
 fn option(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Options> {
     Ok(match name {
         "durability" => options.durability(durability(value)?),
@@ -47,7 +47,7 @@ fn option(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Op
     })
 }
 
-/// Whoever names a cipher and has no key would have a file that everybody can read.
+/// Refuses a cipher without a key: the file would not be encrypted.
 fn check_cipher(py: Python<'_>, has_key: bool, has_cipher: bool) -> PyResult<()> {
     if has_cipher && !has_key {
         return Err(invalid(py, "a cipher is given, but no key: without one nothing is encrypted"));
@@ -55,7 +55,7 @@ fn check_cipher(py: Python<'_>, has_key: bool, has_cipher: bool) -> PyResult<()>
     Ok(())
 }
 
-/// An enum's value, or the text itself.
+/// The value of an enum's member, or the text itself.
 fn word(given: &Bound<'_, PyAny>) -> PyResult<String> {
     given.getattr("value").unwrap_or_else(|_| given.clone()).extract()
 }
@@ -104,7 +104,7 @@ fn keyed(
     Ok(options)
 }
 
-/// Writes a file anew, under another key, another cipher, or none. Nobody may have it open.
+/// Writes a file again, under another key, another cipher, or none. No store may have the file open.
 #[pyfunction]
 #[pyo3(signature = (path, *, key = None, cipher = None, new_key = None, new_cipher = None))]
 pub fn change_key(
@@ -119,7 +119,7 @@ pub fn change_key(
     without_lock(py, || touchstone_store::Store::change_key(path, old, new))
 }
 
-/// Saves what is readable of a damaged file into a new one.
+/// Saves the readable part of a damaged file into a new one.
 #[pyfunction]
 #[pyo3(signature = (damaged, new, *, key = None, cipher = None))]
 pub fn salvage(
@@ -152,7 +152,7 @@ pub fn salvage(
     })
 }
 
-/// What a check found.
+/// The result of a check.
 #[pyclass(frozen, get_all, module = "touchstone_store")]
 pub struct CheckReport {
     is_whole: bool,
@@ -175,7 +175,7 @@ pub fn problems(report: &touchstone_store::CheckReport) -> CheckReport {
     }
 }
 
-/// What was saved.
+/// The result of a salvage.
 #[pyclass(frozen, get_all, module = "touchstone_store")]
 pub struct SalvageReport {
     tables: Vec<Py<SalvagedTable>>,
@@ -193,7 +193,7 @@ impl SalvageReport {
     }
 }
 
-/// What was saved of one table.
+/// The result of a salvage for one table.
 #[pyclass(frozen, get_all, module = "touchstone_store")]
 pub struct SalvagedTable {
     name: String,

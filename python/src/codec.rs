@@ -1,5 +1,5 @@
-//! Nested values: Python's lists, dicts and nested dataclasses as the CBOR that the store's format describes, so that a
-//! type of another language reads them.
+//! Nested values: Python's lists, dicts and nested dataclasses, in the CBOR of the store's format, so that types of
+//! other languages read them.
 
 use crate::declared::Maker;
 use crate::errors::{invalid, mismatch};
@@ -13,14 +13,14 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 use std::convert::Infallible;
 use std::sync::OnceLock;
 
-/// How deep values may lie within each other: what is written can be read by every type.
+/// How deep values may be nested when they are written, so that every type can read them.
 const DEPTH_WRITTEN_MAX: usize = 128;
-/// A level of another language may be several of these.
+/// How deep values may be nested when they are read: one level of another language may be several of these.
 const DEPTH_READ_MAX: usize = 1024;
 
 type Writer<'a> = Encoder<&'a mut Vec<u8>>;
 
-/// What lies in a column, or within what lies there.
+/// The encoding of a column's value, or of a part of it.
 pub enum Codec {
     Int,
     Bool,
@@ -57,7 +57,7 @@ impl Members {
         if let Some(member) = self.members.bind(py).get_item(value)? {
             return Ok(member);
         }
-        // Several flags at once are no member of their own, and a class may say what a number means that it lacks.
+        // A combination of flags is no member of its own, and a class may map a number that it lacks (`_missing_`).
         let class = self.class.bind(py);
         match class.call1((value,)) {
             Ok(member) if member.is_instance(class)? => Ok(member),
@@ -71,18 +71,18 @@ impl Members {
 pub struct NestedType {
     maker: Maker,
     variant: Option<u32>,
-    /// Told after the class is made: its fields may be of the class itself.
+    /// Set after the class is made: a field's type may be the class itself.
     fields: OnceLock<Vec<NestedField>>,
 }
 
-/// One field as `_declare.py` tells it.
+/// One field as `_declare.py` gives it.
 type Told<'py> = (Py<PyString>, u32, Bound<'py, PyAny>, Option<Py<PyAny>>);
 
 struct NestedField {
     tag: u32,
     name: Py<PyString>,
     codec: Codec,
-    /// What makes the default, where there is one.
+    /// The function that makes the default, if there is one.
     default: Option<Py<PyAny>>,
 }
 
@@ -94,7 +94,7 @@ impl NestedType {
         Ok(NestedType { maker: Maker::of(&class)?, variant, fields: OnceLock::new() })
     }
 
-    /// Tells the fields: name, tag, what it holds, what makes its default.
+    /// Sets the fields, each with its name, tag, type and the function that makes its default.
     fn tell(&self, fields: Vec<Told<'_>>) -> PyResult<()> {
         let mut told = Vec::new();
         for (name, tag, spec, default) in fields {
@@ -114,7 +114,7 @@ impl NestedType {
 impl NestedType {
     fn fields(&self, py: Python<'_>) -> PyResult<&[NestedField]> {
         if self.fields.get().is_none() {
-            // The annotations are read when they are first needed: they may name classes that come later.
+            // The annotations are read when they are first needed: they may name classes that are defined later.
             let declare = PyModule::import(py, intern!(py, "touchstone_store._declare"))?;
             declare.call_method1(intern!(py, "complete"), (self.maker.class(py),))?;
         }
@@ -126,7 +126,7 @@ impl NestedType {
 }
 
 impl Codec {
-    /// What the annotation says: see `spec` in `_declare.py`.
+    /// The encoding of an annotated type: see `spec` in `_declare.py`.
     pub fn of(spec: &Bound<'_, PyAny>) -> PyResult<Codec> {
         let py = spec.py();
         if let Ok(name) = spec.cast::<PyString>() {

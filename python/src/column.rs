@@ -1,4 +1,4 @@
-//! Fields as a query sees them: compared, they are conditions.
+//! Fields in a query: comparing one makes a condition.
 
 use crate::declared::{RecordField, RecordType, named};
 use crate::errors::{invalid, or_raise};
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyString, PyType};
 use touchstone_store::dynamic::{self, Dynamic, Type, Value};
 
-/// A field of a record class, asked on the class.
+/// A field of a record class, as an attribute of the class.
 #[pyclass(frozen, module = "touchstone_store")]
 pub struct Column {
     declared: Py<RecordType>,
@@ -17,14 +17,14 @@ pub struct Column {
     column: dynamic::Column,
 }
 
-/// What a query asks of each record.
+/// A condition of a query on each record.
 #[pyclass(frozen, module = "touchstone_store")]
 pub struct Condition {
     pub of: Type,
     pub condition: touchstone_store::Condition<Dynamic>,
 }
 
-/// In which order a query gives its records.
+/// The order of a query's records.
 #[pyclass(frozen, module = "touchstone_store")]
 pub struct Order {
     pub of: Type,
@@ -41,7 +41,7 @@ impl Column {
         Ok(Column { declared: declared.unbind(), at, column })
     }
 
-    /// `Column[int]` in an annotation is an `int` whose column type checkers know.
+    /// `Column[int]` in an annotation: type checkers then know the column's type, `int`.
     #[classmethod]
     fn __class_getitem__<'py>(
         class: &Bound<'py, PyType>,
@@ -95,20 +95,20 @@ impl Column {
         or_raise(py, self.column.is_in(values?)).map(|condition| self.condition(condition))
     }
 
-    /// The value lies between the two, or is one of them.
+    /// The value lies between the two, or equals one of them.
     fn between(&self, low: &Bound<'_, PyAny>, high: &Bound<'_, PyAny>) -> PyResult<Condition> {
         self.check_ordered()?;
         let condition = self.column.between(self.operand(low)?, self.operand(high)?);
         or_raise(low.py(), condition).map(|condition| self.condition(condition))
     }
 
-    /// The text begins so.
+    /// The text begins with this.
     fn starts_with(&self, prefix: &Bound<'_, PyString>) -> PyResult<Condition> {
         let condition = self.column.starts_with(text(prefix)?);
         or_raise(prefix.py(), condition).map(|condition| self.condition(condition))
     }
 
-    /// The text has this part.
+    /// The text contains this.
     fn contains(&self, part: &Bound<'_, PyString>) -> PyResult<Condition> {
         let condition = self.column.contains(text(part)?);
         or_raise(part.py(), condition).map(|condition| self.condition(condition))
@@ -135,9 +135,9 @@ impl Column {
     }
 }
 
-/// A class with the type of what it holds, for annotations.
+/// A class with a type argument, for annotations.
 pub fn of_item<'py>(class: &Bound<'py, PyType>, item: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    // `typing` gives a tuple of one where it has looked at the annotation.
+    // `typing` gives a tuple of one if it has evaluated the annotation.
     PyModule::import(class.py(), "types")?.getattr("GenericAlias")?.call1((class, item))
 }
 
@@ -167,9 +167,9 @@ impl Column {
         }
     }
 
-    /// What the column is compared with: a number also where a column of numbers could not hold it.
+    /// The value to compare the column with. For a column of integers it may be a number that the column cannot hold.
     fn operand(&self, object: &Bound<'_, PyAny>) -> PyResult<Value> {
-        /// No integer of the file is greater.
+        /// Greater than every integer of the file.
         const ABOVE: f64 = 9.3e18;
         let field = self.field();
         if object.is_none() {

@@ -1,4 +1,4 @@
-//! A record class, as the store sees it: its table, its columns, and how its objects are made and read.
+//! A record class for the store: its table, its columns, and how its objects are made and read.
 
 use crate::errors::{at, invalid, or_raise};
 use crate::holds::Holds;
@@ -10,7 +10,8 @@ use pyo3::types::{PyString, PyTuple, PyType};
 use touchstone_store::Raw;
 use touchstone_store::dynamic::{Dynamic, Field, Key, Type, Value};
 
-/// Makes objects of a dataclass as `pickle` does: without calling `__init__`, and then `__post_init__` where there is one.
+/// Makes objects of a dataclass as `pickle` does: without calling `__init__`, but with `__post_init__` if the class has
+/// one.
 pub struct Maker {
     class: Py<PyType>,
     /// The class's `__new__`.
@@ -22,8 +23,8 @@ pub struct Maker {
 impl Maker {
     pub fn of(class: &Bound<'_, PyType>) -> PyResult<Maker> {
         let py = class.py();
-        // SAFETY: every class that a program makes is a heap type, which may be asked for its slots, and this slot holds
-        // such a function or none.
+        // SAFETY: every class that a program makes is a heap type, which may be asked for its slots, and this slot
+        // holds such a function or none.
         let new = unsafe {
             let slot = ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_new);
             std::mem::transmute::<*mut std::ffi::c_void, Option<ffi::newfunc>>(slot)
@@ -47,7 +48,7 @@ impl Maker {
         'py: 'n,
     {
         let class = self.class.bind(py);
-        // SAFETY: the class's own function makes an object of it, given no arguments, or raises.
+        // SAFETY: the class's own function makes an object of the class, given no arguments, or raises.
         let object = unsafe {
             let made = (self.new)(class.as_type_ptr(), self.nothing.as_ptr(), std::ptr::null_mut());
             Bound::from_owned_ptr_or_err(py, made)?
@@ -74,7 +75,7 @@ impl Maker {
 pub struct RecordType {
     pub of: Type,
     maker: Maker,
-    /// Those of the key first.
+    /// The fields of the key come first.
     pub fields: Vec<RecordField>,
     pub keys: usize,
 }
@@ -85,7 +86,7 @@ pub struct RecordField {
     pub nullable: bool,
 }
 
-/// One field as `_declare.py` tells it.
+/// One field as `_declare.py` gives it.
 #[derive(FromPyObject)]
 struct Told<'py> {
     name: Py<PyString>,
@@ -95,7 +96,7 @@ struct Told<'py> {
     key: bool,
     index: bool,
     unique: bool,
-    /// What makes the default.
+    /// The function that makes the default.
     default: Option<Bound<'py, PyAny>>,
 }
 
@@ -137,13 +138,13 @@ impl RecordType {
         self.of.name()
     }
 
-    /// The names of the fields, in the order of the columns: those of the key first.
+    /// The names of the fields, in the order of the columns: the fields of the key come first.
     #[getter]
     fn fields(&self, py: Python<'_>) -> Vec<Py<PyString>> {
         self.fields.iter().map(|field| field.name.clone_ref(py)).collect()
     }
 
-    /// How many of the fields are the key.
+    /// The number of fields in the key.
     #[getter]
     fn keys(&self) -> usize {
         self.keys
@@ -181,7 +182,7 @@ impl RecordType {
         or_raise(py, self.of.record(values))
     }
 
-    /// The key that was given: one value, or a tuple of several.
+    /// The given key: one value, or a tuple of several.
     pub fn key(&self, given: &Bound<'_, PyAny>) -> PyResult<Key> {
         let keys = &self.fields[..self.keys];
         let mut values = Vec::with_capacity(keys.len());
@@ -233,7 +234,7 @@ impl RecordField {
     }
 }
 
-/// The same exception, with the field's name before its words.
+/// The same exception, with the field's name before its message.
 pub fn named(py: Python<'_>, name: &Py<PyString>, error: PyErr) -> PyErr {
     at(py, &format!("field `{}`", name.bind(py)), error)
 }

@@ -4,7 +4,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use touchstone_store::{Error, ErrorKind, Result};
 
-/// What the store calls by its Rust names, and what that is called here.
+/// Rust names in messages of the store, and their names in Python.
 const NAMES: [(&str, &str); 6] = [
     ("`Options::", "`"),
     ("`Store::", "`"),
@@ -14,7 +14,7 @@ const NAMES: [(&str, &str); 6] = [
     ("with `Consistent`", "with `Durability.CONSISTENT`"),
 ];
 
-/// The message, with the names that a program in Python knows.
+/// The message, with the Python names.
 fn message(error: &Error) -> String {
     NAMES.iter().fold(error.to_string(), |message, (rust, python)| message.replace(rust, python))
 }
@@ -31,22 +31,22 @@ pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// An error of a kind that the package itself finds.
+/// An error that the package itself finds, of that kind.
 pub fn refused(py: Python<'_>, kind: ErrorKind, why: impl Into<String>) -> PyErr {
     raised(py, &Error::new(kind, why))
 }
 
-/// A value, or whatever else, that cannot be what it is given for.
+/// An argument that is not valid.
 pub fn invalid(py: Python<'_>, why: impl Into<String>) -> PyErr {
     refused(py, ErrorKind::Invalid, why)
 }
 
-/// A value of the file that the class cannot hold.
+/// A stored value that does not fit its field's type.
 pub fn mismatch(py: Python<'_>, why: impl Into<String>) -> PyErr {
     refused(py, ErrorKind::Mismatch, why)
 }
 
-/// The same exception, with the place before its words.
+/// The same exception, with the place before its message.
 pub fn at(py: Python<'_>, place: &str, error: PyErr) -> PyErr {
     let exception = error.value(py);
     match exception.get_type().call1((format!("{place}: {exception}"),)) {
@@ -60,7 +60,7 @@ pub fn or_raise<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
     result.map_err(|error| raised(py, &error))
 }
 
-/// Does work without the interpreter's lock, as everything that may wait or touch the file.
+/// Runs `work` without the interpreter's lock, as all work that may wait or touch the file must run.
 pub fn without_lock<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
     let result = py.detach(work);
     or_raise(py, result)

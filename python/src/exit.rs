@@ -1,26 +1,26 @@
-//! The interpreter's end, and the threads of this package that call Python: they are waited for, and begin nothing then.
-//! A thread that Python ends within a call of its own could not unwind through this language.
+//! The interpreter's end: `end` waits for the threads of this package that are calling Python, and no thread begins
+//! another call then. A thread that Python ends within such a call cannot unwind through Rust.
 
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What the threads of a process know of its end.
+/// The state that the threads of a process share about the end of its interpreter.
 struct Exit {
     state: Mutex<State>,
     left: Condvar,
 }
 
 struct State {
-    /// How many threads of the package are in Python's code.
+    /// The number of the package's threads that are in Python's code.
     inside: usize,
     is_ending: bool,
 }
 
-/// That of the first process.
+/// The state of the first process.
 static FIRST: Exit = Exit::new();
-/// That of this process, where it is the child of a fork.
+/// The state of this process, if it is the child of a fork.
 static FORKED: AtomicPtr<Exit> = AtomicPtr::new(std::ptr::null_mut());
 
 impl Exit {
@@ -29,7 +29,7 @@ impl Exit {
     }
 
     fn of_process() -> &'static Exit {
-        // SAFETY: what is put there is never freed, and not changed but through its lock.
+        // SAFETY: an `Exit` that was stored there is never freed, and is changed only under its lock.
         unsafe { FORKED.load(Ordering::Acquire).as_ref() }.unwrap_or(&FIRST)
     }
 
@@ -38,12 +38,13 @@ impl Exit {
     }
 }
 
-/// Begins anew in the child of a fork: the parent's threads are not there, and whoever had the lock may be one of them.
+/// Starts with a new state in the child of a fork: the parent's threads are not there, and one of them may have held
+/// the lock.
 pub fn begin_anew() {
     FORKED.store(Box::leak(Box::new(Exit::new())), Ordering::Release);
 }
 
-/// A thread of the package is in Python's code.
+/// A thread of the package is in Python's code until this is dropped.
 pub struct Inside(&'static Exit);
 
 impl Drop for Inside {
@@ -53,7 +54,7 @@ impl Drop for Inside {
     }
 }
 
-/// Enters Python's code; none when the interpreter is at its end.
+/// Enters Python's code; none if the interpreter is ending.
 pub fn enter() -> Option<Inside> {
     let exit = Exit::of_process();
     let mut state = exit.state();
@@ -64,12 +65,13 @@ pub fn enter() -> Option<Inside> {
     Some(Inside(exit))
 }
 
-/// Whether the interpreter is at its end.
+/// Whether the interpreter is ending.
 pub fn is_ending() -> bool {
     Exit::of_process().state().is_ending
 }
 
-/// Waits outside of Python, as a thread that the interpreter need not end: then this never returns. `wait` may take long.
+/// Waits outside of Python, in a thread that the interpreter need not end: if the interpreter ends meanwhile, this
+/// never returns. `wait` may take long.
 pub fn outside<R>(wait: impl FnOnce() -> R) -> R {
     let began_after = is_ending();
     let result = wait();
@@ -80,10 +82,10 @@ pub fn outside<R>(wait: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Called when the interpreter ends, before it takes anything down.
+/// Called when the interpreter ends, before it removes any of its parts.
 #[pyfunction]
 pub fn end(py: Python<'_>) {
-    /// A callback that takes longer is left where it is.
+    /// A callback that takes longer is not waited for.
     const WAIT: Duration = Duration::from_secs(2);
     py.detach(|| {
         let until = Instant::now() + WAIT;

@@ -1,5 +1,5 @@
-//! Feeds: live queries are begun at them, and what each transaction changed comes out of them; to a thread that waits, to
-//! a task of `asyncio`, or to a listener.
+//! Feeds: a program begins live queries at a feed, and receives from it the changes of each transaction; in a thread
+//! that waits, in a task of `asyncio`, or in a listener.
 
 use crate::alarm::Alarms;
 use crate::declared::declared;
@@ -24,7 +24,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use touchstone_store::{Mode, Overflow, Result};
 
-/// How long a wait may be before Ctrl-C is looked for.
+/// How long a wait goes on before it checks for Ctrl-C.
 const SLICE: Duration = Duration::from_millis(100);
 
 /// One queue of batches, for any number of subscriptions.
@@ -38,12 +38,12 @@ pub struct Feed {
     is_ended: AtomicBool,
 }
 
-/// Those that listen, as long as the feed is there.
+/// The listeners, as long as the feed is there.
 type Listeners = Mutex<Vec<Heard>>;
 
 type Heard = Arc<Own<touchstone_store::Listener>>;
 
-/// The mode that was asked for.
+/// The mode of these arguments.
 fn mode(py: Python<'_>, every: Option<usize>, overflow: Option<&str>) -> PyResult<Mode> {
     let Some(batches) = every else {
         return match overflow {
@@ -82,7 +82,7 @@ impl Feed {
         })
     }
 
-    /// What a query asks, where it is one that can be watched here.
+    /// The class and the request of a query, if this feed can watch it.
     fn asked(&self, query: &Bound<'_, PyAny>) -> PyResult<(Declared, Request)> {
         let py = query.py();
         let Ok(query) = query.cast::<Query>() else {
@@ -110,7 +110,7 @@ impl Feed {
         Ok(Subscription::begin(py, &self.known, || Ok(vec![begin()?]))?.remove(0))
     }
 
-    /// Takes a batch, with a waker for when there is one.
+    /// Takes a batch if there is one; else the waker is called when there may be one.
     fn poll(&self, waker: &Waker) -> Result<Poll<Option<Taken>>> {
         loop {
             match pin!(self.feed.used()?.next_async()).poll(&mut Context::from_waker(waker)) {
@@ -130,16 +130,16 @@ impl Feed {
         }
     }
 
-    /// Waits for a batch, but no longer than that.
+    /// Waits for a batch, no longer than `time`.
     fn wait(&self, time: Duration) -> Result<Poll<Option<Taken>>> {
         match self.feed.used()?.next_within(time)?.and_then(|batch| Taken::of(&self.known, batch)) {
             Some(taken) => Ok(Poll::Ready(Some(taken))),
-            // There is none yet, or there will be none.
+            // There is no batch yet, or the feed has ended: `poll` decides.
             None => self.poll(Waker::noop()),
         }
     }
 
-    /// Waits for a batch, in slices; none when the time has passed, or the feed has ended.
+    /// Waits for a batch, in slices; none if the time has passed, or if the feed has ended.
     fn take(&self, py: Python<'_>, time: Option<Duration>) -> PyResult<Option<Batch>> {
         let end = time.and_then(|time| Instant::now().checked_add(time));
         loop {
@@ -172,7 +172,7 @@ impl Feed {
         })
     }
 
-    /// Watches how many records a query has.
+    /// Watches the number of records in a query's result.
     fn watch_count(&self, query: &Bound<'_, PyAny>) -> PyResult<Subscription> {
         let (declared, request) = self.asked(query)?;
         let of = declared.get().of;
@@ -187,7 +187,7 @@ impl Feed {
         self.begin_one(r#type.py(), || Ok(Held::Records(self.feed.watch_dynamic(of, &key)?, declared)))
     }
 
-    /// Watches queries of one class, all from one version on: all of them or none.
+    /// Watches queries of one class, all from one version on: all of them, or none if one fails.
     fn watch_all(&self, queries: &Bound<'_, PyAny>) -> PyResult<Vec<Subscription>> {
         let py = queries.py();
         let asked = queries.try_iter()?.map(|query| self.asked(&query?)).collect::<PyResult<Vec<_>>>()?;
@@ -207,7 +207,7 @@ impl Feed {
         })
     }
 
-    /// Watches what a statement of SQL gives.
+    /// Watches the result of a statement of SQL.
     #[pyo3(signature = (text, parameters = None))]
     fn watch_sql(
         &self,
@@ -229,7 +229,7 @@ impl Feed {
         self.begin_one(py, || Ok(Held::Sql(self.feed.watch_sql(text, parameters)?)))
     }
 
-    /// Waits for the next batch; `None` when that many seconds have passed, or the feed has ended.
+    /// Waits for the next batch; `None` if that many seconds have passed, or if the feed has ended.
     #[pyo3(signature = (timeout = None))]
     fn next(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Batch>> {
         let time = timeout.map(Duration::try_from_secs_f64).transpose();
@@ -258,8 +258,8 @@ impl Feed {
         Feed::coroutine(this, "step")
     }
 
-    /// A batch, `None` when the feed has ended, or `False`: then `wake` is called, on another thread, when there may be
-    /// one.
+    /// A batch; `None` if the feed has ended; or `False`: then `wake` is called on another thread when there may be a
+    /// batch.
     fn _poll<'py>(&self, py: Python<'py>, wake: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
         or_raise(py, self.feed.used())?;
         let waker = self.alarms.waker(wake)?;
@@ -270,7 +270,7 @@ impl Feed {
         }
     }
 
-    /// Calls back for each batch, on a thread of its own, until the feed ends or the listener is cancelled.
+    /// Calls `callback` for each batch, on a thread of its own, until the feed ends or the listener is cancelled.
     fn listen(&self, py: Python<'_>, callback: Py<PyAny>) -> PyResult<Listener> {
         let raised = Arc::new(OnceLock::new());
         let (known, kept) = (Arc::clone(&self.known), Arc::clone(&raised));
@@ -287,12 +287,12 @@ impl Feed {
         Ok(Listener { listener, raised, listeners: Arc::downgrade(&self.listeners) })
     }
 
-    /// Ends the feed: what is pending may still be taken.
+    /// Ends the feed: pending batches may still be taken.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.feed.here().map(touchstone_store::Feed::close));
     }
 
-    /// Whether it has ended, and whoever took its batches was told.
+    /// Whether the feed has ended, and a call for its next batch has returned so.
     #[getter]
     fn is_ended(&self) -> bool {
         self.is_ended.load(Ordering::Relaxed)
@@ -317,7 +317,7 @@ impl Feed {
     }
 }
 
-/// What a callback raised.
+/// The exception that a callback raised.
 type Raised = OnceLock<PyErr>;
 
 fn call(known: &Known, callback: &Py<PyAny>, kept: &Raised, batch: touchstone_store::Batch) {
@@ -334,7 +334,7 @@ fn call(known: &Known, callback: &Py<PyAny>, kept: &Raised, batch: touchstone_st
         .unwrap_or(false);
     drop(inside);
     if !goes_on {
-        // That ends a listener; the exception itself has been told.
+        // The panic ends the listener; the exception itself was reported above.
         resume_unwind(Box::new("the callback raised an exception"));
     }
 }
@@ -349,7 +349,8 @@ pub struct Listener {
 
 #[pymethods]
 impl Listener {
-    /// Ends it: when this returns no callback starts, and none is running. From within the callback it returns at once.
+    /// Ends the listener: after the return no callback starts, and none is running. From within the callback it returns
+    /// at once.
     fn cancel(&self, py: Python<'_>) {
         let Some(listener) = self.listener.here() else { return };
         py.detach(|| listener.cancel());
@@ -358,7 +359,7 @@ impl Listener {
         }
     }
 
-    /// The exception with which the callback ended it, or `None`.
+    /// The exception with which the callback ended the listener, or `None`.
     #[getter]
     fn error<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         self.raised.get().map(|error| error.value(py).clone().into_any())

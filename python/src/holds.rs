@@ -1,4 +1,4 @@
-//! One field of a record class: how its Python value becomes a column's, and the other way round.
+//! One field of a record class: the conversion between its Python value and its column's.
 
 use crate::codec::{self, Codec, Members};
 use crate::errors::invalid;
@@ -10,7 +10,7 @@ use std::ffi::c_char;
 use touchstone_store::dynamic::Value;
 use touchstone_store::{Kind, Raw};
 
-/// What a field holds.
+/// The type of a field.
 pub enum Holds {
     Int,
     Bool,
@@ -18,19 +18,19 @@ pub enum Holds {
     Str,
     Bytes,
     Enum(Members),
-    /// CBOR.
+    /// Encoded in CBOR.
     Nested(Codec),
 }
 
 unsafe extern "C" {
-    /// In every CPython since 3.3, and in its stable interface since 3.10, which is why PyO3 does not offer it for 3.9.
+    /// In every CPython since 3.3, but in the stable interface only since 3.10: so PyO3 does not offer it for 3.9.
     fn PyUnicode_AsUTF8AndSize(text: *mut ffi::PyObject, size: *mut ffi::Py_ssize_t) -> *const c_char;
 }
 
 /// The text of a string, without a copy.
 pub fn text<'a>(string: &'a Bound<'_, PyString>) -> PyResult<&'a str> {
     let mut size = 0;
-    // SAFETY: it is a string, and owns the bytes as long as it lives, which is as long as the borrow.
+    // SAFETY: the object is a string, and owns the bytes as long as it lives, which is as long as the borrow.
     unsafe {
         let start = PyUnicode_AsUTF8AndSize(string.as_ptr(), &raw mut size);
         if start.is_null() {
@@ -43,7 +43,7 @@ pub fn text<'a>(string: &'a Bound<'_, PyString>) -> PyResult<&'a str> {
 }
 
 impl Holds {
-    /// What the annotation says: see `spec` in `_declare.py`.
+    /// The type of an annotation: see `spec` in `_declare.py`.
     pub fn of(spec: &Bound<'_, PyAny>) -> PyResult<Holds> {
         if let Ok(name) = spec.cast::<PyString>() {
             return Ok(match text(name)? {
@@ -70,7 +70,7 @@ impl Holds {
         }
     }
 
-    /// The column's value. `None` is told apart by who calls.
+    /// The column's value. The caller handles `None`.
     pub fn value(&self, object: &Bound<'_, PyAny>) -> PyResult<Value> {
         match self {
             Holds::Int => integer(object).map(Value::Integer),
@@ -97,7 +97,7 @@ impl Holds {
             (Holds::Bool, Raw::Integer(value @ (0 | 1))) => PyBool::new(py, value == 1).to_owned().into_any(),
             (Holds::Float, Raw::Real(value)) => PyFloat::new(py, value).into_any(),
             (Holds::Str, Raw::Text(bytes)) => {
-                // SAFETY: the store has looked at every text before it hands it out.
+                // SAFETY: the store has checked that every text that it gives is UTF-8.
                 let text = unsafe { std::str::from_utf8_unchecked(bytes) };
                 PyString::new(py, text).into_any()
             }
@@ -121,7 +121,7 @@ pub fn integer(object: &Bound<'_, PyAny>) -> PyResult<i64> {
 }
 
 pub fn real(object: &Bound<'_, PyAny>) -> PyResult<f64> {
-    // An int is a float to Python's type checkers too.
+    // Python's type checkers accept an int as a float too.
     if !object.is_instance_of::<PyFloat>() && !object.is_instance_of::<PyInt>() {
         return Err(unfit(object, "float"));
     }

@@ -1,5 +1,5 @@
-//! The native part of the Python package: what converts between Python's objects and the store's values, and lets go of
-//! the interpreter's lock around everything that touches the file. What needs no speed is Python, in `touchstone_store/`.
+//! The native part of the Python package: it converts between Python's objects and the store's values, and releases the
+//! interpreter's lock around all work on the file. Code that need not be fast is Python, in `touchstone_store/`.
 
 mod alarm;
 mod care;

@@ -1,5 +1,6 @@
-//! Forks: what a process opened is its own. A child of it has neither the threads nor the locks, so there it is refused, and
-//! left as it lies when it is let go of: to close it would be to close the parent's.
+//! Forks. A store, or any other object of the package that has threads or locks, belongs to the process that opened it.
+//! A child has neither those threads nor those locks, so it must not use such an object, and never drops it: dropping
+//! would close the parent's.
 
 use crate::exit;
 use pyo3::prelude::*;
@@ -8,17 +9,17 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use touchstone_store::{Error, ErrorKind, Result};
 
-/// How many forks lie between this process and the one that loaded the package.
+/// The number of forks between the process that loaded the package and this one.
 static FORKS: AtomicU64 = AtomicU64::new(0);
 
-/// Called in the child of a fork, before any other of its code.
+/// Called in the child of a fork, before any other code of the child.
 #[pyfunction]
 pub fn forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
     exit::begin_anew();
 }
 
-/// Something that is dropped only by the process that made it.
+/// A value that only the process that made it can use and drop.
 pub struct Own<T> {
     it: ManuallyDrop<T>,
     forks: u64,
@@ -29,12 +30,12 @@ impl<T> Own<T> {
         Own { it: ManuallyDrop::new(it), forks: FORKS.load(Ordering::Relaxed) }
     }
 
-    /// It, where this process made it.
+    /// The value, if this process made it.
     pub fn here(&self) -> Option<&T> {
         (self.forks == FORKS.load(Ordering::Relaxed)).then_some(&*self.it)
     }
 
-    /// It, or the error that tells the child what to do.
+    /// The value, or the error with the remedy for the child.
     pub fn used(&self) -> Result<&T> {
         let why = "it was opened by the process that this one was forked from (open the store here, after the fork)";
         self.here().ok_or_else(|| Error::new(ErrorKind::Forked, why))
@@ -50,13 +51,13 @@ impl<T: Default> Default for Own<T> {
 impl<T> Drop for Own<T> {
     fn drop(&mut self) {
         if self.here().is_some() {
-            // SAFETY: it is dropped once, here, and not looked at afterwards.
+            // SAFETY: the value is dropped once, here, and not used afterwards.
             unsafe { ManuallyDrop::drop(&mut self.it) }
         }
     }
 }
 
-/// For what a fork does not spoil: names, and memory that no thread works on.
+/// For values that a fork does not spoil: names, and memory that no thread works on.
 impl<T> Deref for Own<T> {
     type Target = T;
 

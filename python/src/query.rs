@@ -1,4 +1,5 @@
-//! A query: what is asked, of whom. Each method gives another one; nothing is read before the records are asked for.
+//! A query: a place, a class, conditions and an order. Each method returns another query; nothing is read before a
+//! method that returns records.
 
 use crate::column::{Column, Condition, Order, of_item};
 use crate::declared::RecordType;
@@ -19,7 +20,7 @@ pub struct Query {
     request: Request,
 }
 
-/// What is asked.
+/// The conditions, order and limits of a query.
 #[derive(Clone, Default)]
 pub struct Request {
     condition: Option<touchstone_store::Condition<Dynamic>>,
@@ -28,7 +29,7 @@ pub struct Request {
     offset: u64,
 }
 
-/// How a query would be run.
+/// How a query is run.
 #[pyclass(frozen, get_all, module = "touchstone_store")]
 pub struct Explanation {
     by_pages: bool,
@@ -41,7 +42,7 @@ impl Request {
         self.applied(reading.query())
     }
 
-    /// Asks that of a query that asks for everything.
+    /// Applies the request to a query of all records.
     pub fn applied<'s, S>(
         self,
         mut query: touchstone_store::Query<'s, Dynamic, S>,
@@ -64,7 +65,7 @@ impl Query {
         Query { place, declared, request: Request::default() }
     }
 
-    /// Of whom what is asked, and of which class.
+    /// Where the query reads, its class, and its request.
     pub fn parts(&self) -> (&Place, &Py<RecordType>, &Request) {
         (&self.place, &self.declared, &self.request)
     }
@@ -113,7 +114,7 @@ impl Query {
         Ok(self.with(py, request))
     }
 
-    /// Orders the records: by each of these in turn, and by the key where they leave two equal.
+    /// Orders the records: by each of these in turn, and by the key among equal ones.
     #[pyo3(signature = (*orders))]
     fn order_by(&self, orders: &Bound<'_, PyTuple>) -> PyResult<Query> {
         let py = orders.py();
@@ -166,14 +167,15 @@ impl Query {
         self.place.read(py, self.of(), |records| request.of(records).count())
     }
 
-    /// How the query would be run.
+    /// How the query is run.
     fn explain(&self, py: Python<'_>) -> PyResult<Explanation> {
         let request = self.request.clone();
         let told = self.place.read(py, self.of(), |records| request.of(records).explain())?;
         Ok(Explanation { by_pages: told.by_pages, sql: told.sql, plan: told.plan })
     }
 
-    /// The records one by one. All of them are read when the walk begins; each becomes an object when it comes to it.
+    /// The records one by one. All rows are read when the iteration begins; each becomes an object when the iteration
+    /// reaches it.
     fn __iter__(&self, py: Python<'_>) -> PyResult<RowIterator> {
         Ok(RowIterator::new(self.rows(py, self.request.clone())?, self.declared.clone_ref(py)))
     }

@@ -1,4 +1,4 @@
-//! What is done with records, wherever they are: in a store, each call a transaction of its own; in a transaction; in a
+//! Operations on records, in all their places: in a store, each call a transaction of its own; in a transaction; in a
 //! snapshot; in a named collection of one of these.
 
 use crate::column::{Condition, of_item};
@@ -13,14 +13,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use touchstone_store::dynamic::{Dynamic, Key, Type};
 use touchstone_store::{Begun, Error, ErrorKind, Reading, Result, Snapshot, Store, Writing};
 
-/// The store; none once it is closed.
+/// The store; none after it is closed.
 pub type OpenStore = Arc<Own<RwLock<Option<Store>>>>;
-/// The snapshot; none once it has ended.
+/// The snapshot; none after it has ended.
 pub type OpenSnapshot = Arc<Own<Mutex<Option<Snapshot>>>>;
-/// The transaction; none before it begins and once it has ended.
+/// The transaction; none before it begins and after it has ended.
 pub type OpenTransaction = Arc<Own<Mutex<Option<Begun>>>>;
 
-/// Where records are.
+/// The store, snapshot or transaction of the records.
 #[derive(Clone)]
 pub enum Target {
     Store(OpenStore),
@@ -28,19 +28,19 @@ pub enum Target {
     Transaction(OpenTransaction),
 }
 
-/// Where records of a class are: in a named collection, or not.
+/// The place of a class's records: a target, and a named collection of it or none.
 #[derive(Clone)]
 pub struct Place {
     pub target: Target,
     pub collection: Option<String>,
 }
 
-/// Whoever panicked with the lock left behind what the store undoes.
+/// Ignores that a thread has panicked with the lock: the store undoes its transaction.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The store, where it is open.
+/// The store, if it is open.
 pub fn opened(store: &OpenStore) -> Result<Store> {
     let store = store.used()?.read().unwrap_or_else(PoisonError::into_inner);
     store.clone().ok_or_else(|| Error::new(ErrorKind::Invalid, "the store is closed"))
@@ -55,7 +55,7 @@ impl Place {
         Place { target, collection: None }
     }
 
-    /// Reads, without the interpreter's lock: it is asked for before the object's own, and never while that is held.
+    /// Reads, without the interpreter's lock. A thread that holds an object's lock never waits for the interpreter's.
     pub fn read<R: Send>(
         &self,
         py: Python<'_>,
@@ -116,7 +116,7 @@ impl Place {
         })
     }
 
-    /// The store, where one call is one statement there.
+    /// The store, if each call is one statement there.
     fn single(&self) -> Option<&OpenStore> {
         match (&self.target, &self.collection) {
             (Target::Store(store), None) => Some(store),
@@ -180,7 +180,7 @@ impl Place {
         rows.objects(py, of)
     }
 
-    /// Writes what `work` writes of the objects, which are of one class; how many.
+    /// Runs `work`, which writes the objects' records, all of one class; returns how many it wrote.
     pub fn batch(
         &self,
         objects: &Bound<'_, PyAny>,
@@ -203,7 +203,8 @@ impl Place {
         }
     }
 
-    /// Changes the record with that key; whether there was one. `change` changes the object, or returns another one.
+    /// Changes the record with that key; returns whether there was one. `change` changes the object, or returns another
+    /// one.
     pub fn update(
         &self,
         key: &Bound<'_, PyAny>,
@@ -305,7 +306,7 @@ impl Collection {
         self.place.insert(record, self.declared.get())
     }
 
-    /// Inserts all the records, or none of them; how many there were.
+    /// Inserts all the records, or none of them; returns how many there were.
     fn insert_all(&self, records: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.place.batch(records, |writing, records| writing.insert_all(records))
     }
@@ -315,32 +316,32 @@ impl Collection {
         self.place.put(record, self.declared.get())
     }
 
-    /// Inserts or replaces all the records, or none of them; how many there were.
+    /// Inserts or replaces all the records, or none of them; returns how many there were.
     fn put_all(&self, records: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.place.batch(records, |writing, records| writing.put_all(records))
     }
 
-    /// Replaces the record with that key; whether there was one.
+    /// Replaces the record with that key; returns whether there was one.
     fn replace(&self, record: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.place.replace(record, self.declared.get())
     }
 
-    /// Replaces the records with these keys; how many of them there were.
+    /// Replaces the records with these keys; returns how many of them there were.
     fn replace_all(&self, records: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.place.batch(records, |writing, records| writing.replace_all(records))
     }
 
-    /// Changes the record with that key; whether there was one.
+    /// Changes the record with that key; returns whether there was one.
     fn update(&self, key: &Bound<'_, PyAny>, change: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.place.update(key, self.declared.get(), change)
     }
 
-    /// Removes the record with that key; whether there was one.
+    /// Removes the record with that key; returns whether there was one.
     fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.place.remove(key, self.declared.get())
     }
 
-    /// Removes the records for which the condition is true; how many there were.
+    /// Removes the records for which the condition is true; returns how many there were.
     fn remove_where(&self, py: Python<'_>, condition: &Condition) -> PyResult<u64> {
         self.place.remove_where(py, self.declared.get(), condition)
     }
@@ -359,13 +360,13 @@ impl Collection {
         format!("<Collection {name:?} of {}>", self.declared.get().of.name())
     }
 
-    /// Removes every record; how many there were.
+    /// Removes every record; returns how many there were.
     fn clear(&self, py: Python<'_>) -> PyResult<u64> {
         self.place.write(py, self.declared.get().of, |records| records.clear())
     }
 }
 
-/// What every class has that reads records, given the class of the records.
+/// The methods of every class that reads records, with the class of the records as an argument.
 #[macro_export]
 macro_rules! reads {
     ($class:ty) => {
@@ -420,7 +421,7 @@ macro_rules! reads {
     };
 }
 
-/// What every class has that writes records.
+/// The methods of every class that writes records.
 #[macro_export]
 macro_rules! writes {
     ($class:ty) => {
@@ -431,7 +432,7 @@ macro_rules! writes {
                 self.place.insert(record, $crate::declared::declared(record.get_type().as_any())?.get())
             }
 
-            /// Inserts all the records, or none of them; how many there were.
+            /// Inserts all the records, or none of them; returns how many there were.
             fn insert_all(&self, records: &Bound<'_, PyAny>) -> PyResult<u64> {
                 self.place.batch(records, |writing, records| writing.insert_all(records))
             }
@@ -441,22 +442,22 @@ macro_rules! writes {
                 self.place.put(record, $crate::declared::declared(record.get_type().as_any())?.get())
             }
 
-            /// Inserts or replaces all the records, or none of them; how many there were.
+            /// Inserts or replaces all the records, or none of them; returns how many there were.
             fn put_all(&self, records: &Bound<'_, PyAny>) -> PyResult<u64> {
                 self.place.batch(records, |writing, records| writing.put_all(records))
             }
 
-            /// Replaces the record with that key; whether there was one.
+            /// Replaces the record with that key; returns whether there was one.
             fn replace(&self, record: &Bound<'_, PyAny>) -> PyResult<bool> {
                 self.place.replace(record, $crate::declared::declared(record.get_type().as_any())?.get())
             }
 
-            /// Replaces the records with these keys; how many of them there were.
+            /// Replaces the records with these keys; returns how many of them there were.
             fn replace_all(&self, records: &Bound<'_, PyAny>) -> PyResult<u64> {
                 self.place.batch(records, |writing, records| writing.replace_all(records))
             }
 
-            /// Changes the record with that key; whether there was one.
+            /// Changes the record with that key; returns whether there was one.
             fn update(
                 &self,
                 r#type: &Bound<'_, PyAny>,
@@ -466,12 +467,12 @@ macro_rules! writes {
                 self.place.update(key, $crate::declared::declared(r#type)?.get(), change)
             }
 
-            /// Removes the record with that key; whether there was one.
+            /// Removes the record with that key; returns whether there was one.
             fn remove(&self, r#type: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
                 self.place.remove(key, $crate::declared::declared(r#type)?.get())
             }
 
-            /// Removes the records for which the condition is true; how many there were.
+            /// Removes the records for which the condition is true; returns how many there were.
             fn remove_where(
                 &self,
                 r#type: &Bound<'_, PyAny>,
@@ -480,13 +481,13 @@ macro_rules! writes {
                 self.place.remove_where(r#type.py(), $crate::declared::declared(r#type)?.get(), condition)
             }
 
-            /// Removes every record of a class; how many there were.
+            /// Removes every record of a class; returns how many there were.
             fn clear(&self, r#type: &Bound<'_, PyAny>) -> PyResult<u64> {
                 let of = $crate::declared::declared(r#type)?.get().of;
                 self.place.write(r#type.py(), of, |records| records.clear())
             }
 
-            /// Runs SQL that writes; how many rows it changed.
+            /// Runs SQL that writes; returns how many rows it changed.
             #[pyo3(signature = (text, parameters = None))]
             fn execute(
                 &self,

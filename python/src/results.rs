@@ -1,5 +1,5 @@
-//! The rows of a live query at one version: a sequence that shares the store's records, and makes an object of one when
-//! it is looked at.
+//! The rows of a live query at one version: a sequence that shares the store's records, and makes an object of a record
+//! when the program reads it.
 
 use crate::column::of_item;
 use crate::declared::RecordType;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use touchstone_store::SqlRows;
 use touchstone_store::dynamic::{Dynamic, Value};
 
-/// What makes the objects of a subscription; to have one more of it needs no lock.
+/// The declaration of a subscription's class, which makes its objects. To clone it needs no lock.
 pub type Declared = Arc<Py<RecordType>>;
 
 /// Rows, as they were at one version.
@@ -78,7 +78,7 @@ pub fn tuple<'py>(py: Python<'py>, row: &[Value]) -> PyResult<Bound<'py, PyAny>>
 
 #[pymethods]
 impl Results {
-    /// The commit after which the rows were so.
+    /// The version of the commit whose result this is.
     #[getter]
     fn version(&self) -> u64 {
         match &self.0 {

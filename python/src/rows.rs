@@ -1,5 +1,5 @@
-//! Rows on their way from the file to Python: read without the interpreter's lock into two vectors, and made objects with
-//! it.
+//! Rows on their way from the file to Python: read into two vectors without the interpreter's lock, and made objects
+//! with the lock.
 
 use crate::declared::RecordType;
 use pyo3::intern;
@@ -22,7 +22,7 @@ enum Cell {
     Null,
     Integer(i64),
     Real(f64),
-    /// Up to this place of the bytes, from where the last one ends.
+    /// Where the text ends in `bytes`; it begins where the text or blob before it ends.
     Text(usize),
     Blob(usize),
 }
@@ -64,12 +64,12 @@ impl Rows {
     }
 }
 
-/// Python's collector, paused: it looks at every new object again and again while a list of them grows, and finds nothing,
-/// as they refer to nothing that refers to them. That is half the time of a large list.
+/// Pauses Python's garbage collector. While a list of new objects grows, the collector examines every one of them again
+/// and again, and finds nothing, because they are in no reference cycle. That is half the time of a large list.
 pub struct Pause<'py>(Option<Bound<'py, PyModule>>);
 
 impl<'py> Pause<'py> {
-    /// Pauses it where so many objects are made that it would look at them.
+    /// Pauses the collector if so many objects are made that it would run.
     pub fn for_many(py: Python<'py>, objects: usize) -> PyResult<Option<Pause<'py>>> {
         const FEW: usize = 500;
         (objects > FEW).then(|| Pause::begin(py)).transpose()
@@ -88,13 +88,13 @@ impl<'py> Pause<'py> {
 impl Drop for Pause<'_> {
     fn drop(&mut self) {
         if let Some(collector) = &self.0 {
-            // It takes no argument and cannot fail.
+            // The call has no argument and cannot fail.
             let _ = collector.call_method0(intern!(collector.py(), "enable"));
         }
     }
 }
 
-/// Where a walk over rows is.
+/// The position of an iteration over rows.
 #[derive(Default)]
 struct Reader {
     row: usize,
@@ -120,14 +120,14 @@ impl Reader {
         });
         let object = declared.object(py, values);
         if object.is_err() {
-            // Whoever goes on after a row that cannot be read would read from the middle of it.
+            // An unreadable row leaves `byte` in the middle of the row, so the iteration ends here.
             self.row = rows.len();
         }
         object
     }
 }
 
-/// The objects one by one: each is made when it is asked for.
+/// The objects one by one: each is made when the iteration reaches it.
 #[pyclass(module = "touchstone_store._native")]
 pub struct RowIterator {
     rows: Rows,

@@ -23,7 +23,7 @@ reads!(Snapshot);
 
 #[pymethods]
 impl Snapshot {
-    /// What the snapshot saw, by name; `None` in the rare case that it is not known.
+    /// A number that identifies the state that the snapshot sees; `None` in the rare case that the state is not known.
     #[getter]
     fn version(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -38,7 +38,7 @@ impl Snapshot {
         }))
     }
 
-    /// The version that the program gave to what it keeps here; 0 where it never gave one.
+    /// The version that the program gave to its data here; 0 if it never gave one.
     fn user_version(&self, py: Python<'_>) -> PyResult<u32> {
         without_lock(py, || match &*lock(self.snapshot.used()?) {
             Some(snapshot) => snapshot.user_version(),

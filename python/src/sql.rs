@@ -1,4 +1,4 @@
-//! Raw SQL, for what classes have no words for: its parameters and its rows.
+//! SQL of the program's own: its parameters and its rows.
 
 use crate::errors::{invalid, without_lock};
 use crate::holds::{bytes, integer, text};
@@ -41,11 +41,11 @@ impl Parameters {
                 }
             }
             Parameters::Names(values) => {
-                // One that is not given would be NULL, and one that the statement does not have is misspelt.
+                // A missing parameter would be NULL, and a parameter that the statement does not have is misspelt.
                 let mut given: HashMap<_, _> =
                     values.iter().map(|(name, value)| (name.as_str(), value)).collect();
                 for at in 1..=statement.parameter_count() {
-                    // The first character is what SQLite knows a name by.
+                    // The first character is the prefix, such as `:`.
                     let name = statement.parameter_name(at).and_then(|name| name.get(1..));
                     let name =
                         name.ok_or_else(|| refused("the statement's parameters are given by place"))?;
@@ -103,7 +103,7 @@ fn with<R: Send>(
     })
 }
 
-/// What is wrong with a statement, in words of this package.
+/// The error of a statement, in words of this package.
 fn told(error: rusqlite::Error) -> rusqlite::Error {
     let why = match &error {
         rusqlite::Error::ExecuteReturnedResults => {
@@ -121,7 +121,7 @@ fn refused(why: impl Into<String>) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(why.into().into())
 }
 
-/// SQLite would stop reading there, and run what comes before.
+/// Refuses a NUL: SQLite would stop reading there, and run the text before it.
 pub fn check_text(py: Python<'_>, sql: &str) -> PyResult<()> {
     match sql.contains('\0') {
         true => Err(invalid(py, "the statement has a NUL character")),
@@ -159,7 +159,7 @@ pub fn rows<'py>(
     Ok(list)
 }
 
-/// Runs statements; how many rows the last one changed.
+/// Runs statements; returns how many rows the last one changed.
 pub fn execute(
     py: Python<'_>,
     target: &Target,

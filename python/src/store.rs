@@ -1,4 +1,4 @@
-//! The store: opened, closed, and what is done with it in one call.
+//! The store: opening, closing, and the calls that are a transaction each.
 
 use crate::care::{CheckReport, options, problems};
 use crate::declared::declared;
@@ -47,7 +47,7 @@ impl Store {
         Ok(Store::of(without_lock(py, || options.open(path))?))
     }
 
-    /// Closes the store. What others still do with it comes to its end first.
+    /// Closes the store, after calls of other threads on it have ended.
     pub fn close(&self, py: Python<'_>) -> PyResult<()> {
         without_lock(py, || {
             if let Some(store) = self.store.here() {
@@ -72,7 +72,7 @@ impl Store {
         Transaction::new(Arc::clone(&self.store), durable)
     }
 
-    /// Calls the function with a transaction, and with what else is given; commits when it returns.
+    /// Calls the function with a transaction and the other arguments; commits when the function returns.
     #[pyo3(signature = (function, /, *arguments, **named))]
     fn write<'py>(
         &self,
@@ -84,7 +84,7 @@ impl Store {
         Transaction::run(&transaction, function, arguments, named)
     }
 
-    /// Makes a function a transaction: called, it gets one before its own arguments.
+    /// Makes a function a transaction: a call of it passes one before its own arguments.
     fn transactional<'py>(
         this: &Bound<'py, Self>,
         function: Bound<'py, PyAny>,
@@ -99,18 +99,18 @@ impl Store {
         Ok(snapshot::Snapshot::new(Arc::new(Own::new(Mutex::new(Some(taken))))))
     }
 
-    /// A feed for live queries: it keeps the latest results of each, or `every` batch up to that many.
+    /// A feed for live queries. It keeps the latest results of each, or with `every` each batch, up to that many.
     #[pyo3(signature = (*, every = None, overflow = None))]
     fn feed(&self, py: Python<'_>, every: Option<usize>, overflow: Option<&str>) -> PyResult<Feed> {
         Feed::new(py, &self.store, every, overflow)
     }
 
-    /// Waits until everything that was committed has been put into the feeds that it concerns.
+    /// Waits until every commit so far has been put into the feeds that it concerns.
     fn wait_delivered(&self, py: Python<'_>) -> PyResult<()> {
         without_lock(py, || opened(&self.store)?.wait_delivered())
     }
 
-    /// The version that the program gave to what it keeps here; 0 where it never gave one.
+    /// The version that the program gave to its data here; 0 if it never gave one.
     fn user_version(&self, py: Python<'_>) -> PyResult<u32> {
         without_lock(py, || opened(&self.store)?.user_version())
     }
@@ -132,7 +132,7 @@ impl Store {
         })
     }
 
-    /// The file.
+    /// The file's path.
     #[getter]
     fn path(&self, py: Python<'_>) -> PyResult<PathBuf> {
         without_lock(py, || Ok(opened(&self.store)?.path().to_owned()))
@@ -150,7 +150,7 @@ impl Store {
         without_lock(py, || Ok(opened(&self.store)?.flushes()))
     }
 
-    /// What a commit survives that has returned.
+    /// The failures that a commit survives.
     #[getter]
     fn durability<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let durability = without_lock(py, || Ok(opened(&self.store)?.durability()))?;

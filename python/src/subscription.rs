@@ -1,4 +1,4 @@
-//! Subscriptions: what is watched at a feed, and how it is followed.
+//! Subscriptions: the queries that a feed watches, and how it follows them.
 
 use crate::column::of_item;
 use crate::errors::{invalid, without_lock};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, Weak};
 use touchstone_store::dynamic::Dynamic;
 use touchstone_store::{CountSubscription, Error, ErrorKind, Result, SqlSubscription, Structure};
 
-/// What the updates of a subscription have.
+/// The kind of a subscription's updates.
 #[derive(Clone)]
 pub enum Watched {
     Records(Declared),
@@ -20,14 +20,15 @@ pub enum Watched {
     Sql,
 }
 
-/// A feed's subscriptions: they last until they are cancelled, whether the program keeps them or not. It is locked while
-/// one begins, so that nobody has an update of it before it is known; and never with the interpreter's lock.
+/// A feed's subscriptions: they last until they are cancelled, whether the program keeps them or not. A thread holds
+/// this lock while it begins one, so that no other thread receives an update of it before it is known; and never with
+/// the interpreter's lock.
 pub type Known = Mutex<HashMap<touchstone_store::SubscriptionId, (Watched, Kept)>>;
 
-/// None once it was cancelled.
+/// None after it was cancelled.
 type Kept = Arc<Own<Mutex<Option<Held>>>>;
 
-/// Names a subscription: no two of a store are the same.
+/// Identifies a subscription: no two of a store have the same.
 #[pyclass(frozen, eq, ord, hash, module = "touchstone_store")]
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubscriptionId(pub touchstone_store::SubscriptionId);
@@ -39,7 +40,7 @@ impl SubscriptionId {
     }
 }
 
-/// What is watched, until it is cancelled, or the feed is gone.
+/// A watched query, until it is cancelled, or the feed is gone.
 #[pyclass(frozen, module = "touchstone_store")]
 pub struct Subscription {
     pub id: touchstone_store::SubscriptionId,
@@ -98,7 +99,7 @@ impl Subscription {
     }
 
     fn end(&self) {
-        // No update of it is given once this is dropped; then nobody needs to know it.
+        // After this drop no update of the subscription is given, so its entry is removed.
         let Some(kept) = self.kept.here() else { return };
         drop(lock(kept).take());
         if let Some(known) = self.known.upgrade() {
@@ -108,7 +109,7 @@ impl Subscription {
 }
 
 impl Drop for Subscription {
-    /// Nobody can ask any more for the rows with which it began.
+    /// The program can no longer ask for the subscription's first rows: they are freed.
     fn drop(&mut self) {
         let Some(kept) = self.kept.here() else { return };
         if let Some(Held::Records(held, _)) = &mut *lock(kept) {
@@ -119,24 +120,24 @@ impl Drop for Subscription {
 
 #[pymethods]
 impl Subscription {
-    /// What its updates say.
+    /// Identifies the subscription in its updates.
     #[getter]
     fn id(&self) -> SubscriptionId {
         SubscriptionId(self.id)
     }
 
-    /// The rows with which it began: updates tell what comes after.
+    /// The rows at its beginning: updates give the later changes.
     #[getter]
     fn rows(&self, py: Python<'_>) -> PyResult<Results> {
         self.found(py, false)
     }
 
-    /// The rows with which it began, which it forgets: a subscription that lasts need not keep them.
+    /// The rows at its beginning, which it then frees: a long subscription need not keep them.
     fn take_rows(&self, py: Python<'_>) -> PyResult<Results> {
         self.found(py, true)
     }
 
-    /// How many rows there were when it began.
+    /// The number of rows at its beginning.
     #[getter]
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         self.with(py, |held| {
@@ -148,7 +149,7 @@ impl Subscription {
         })
     }
 
-    /// How it is followed.
+    /// How the feed follows the subscription.
     fn explain(&self, py: Python<'_>) -> PyResult<LiveExplanation> {
         let told = self.with(py, |held| match held {
             Held::Records(held, _) => held.explain(),
@@ -158,7 +159,7 @@ impl Subscription {
         Ok(LiveExplanation::of(told))
     }
 
-    /// Ends it: no batch that is taken later has an update of it.
+    /// Ends the subscription: no batch that is taken later has an update of it.
     fn cancel(&self, py: Python<'_>) {
         py.detach(|| self.end());
     }
@@ -193,7 +194,7 @@ impl Subscription {
     }
 }
 
-/// How a subscription is followed, and what that costs.
+/// How a feed follows a subscription, and what that costs.
 #[pyclass(frozen, get_all, module = "touchstone_store")]
 pub struct LiveExplanation {
     structure: &'static str,

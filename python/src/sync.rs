@@ -1,8 +1,8 @@
-//! Copies that are kept in step with the sync service. The work is the client library's; here its answers become Python's objects, and
-//! a program's functions are called by it.
+//! Copies that are kept in step with the sync service. The client library does the work; this file converts its answers
+//! to Python's objects, and passes it a program's functions.
 //!
-//! A function that raises an exception ends the sync it is called by, as a panic with the exception does: nothing is lost by that, and the
-//! exception is raised in whoever has begun the sync, or waits for the watch.
+//! If a function raises an exception, the sync that has called it ends, as by a panic: nothing is lost, and the
+//! exception is raised in the thread that has begun the sync, or that waits for the watch.
 
 use crate::care::options;
 use crate::errors;
@@ -27,14 +27,14 @@ use touchstone_sync_client::{
     Conflict, Displaced, Error, ErrorKind, Event, Options, Resolution, Result, Retry, Service, Synced,
 };
 
-/// How long a wait may be before Ctrl-C is looked for.
+/// How long a wait goes on before it checks for Ctrl-C.
 const SLICE: Duration = Duration::from_millis(100);
 
 /// A user's objects on this device.
 #[pyclass(frozen, weakref, module = "touchstone_store.sync")]
 pub struct Replica {
     replica: Own<Mutex<Option<touchstone_sync_client::Replica>>>,
-    /// One for all: a query is of the store whose feed watches it.
+    /// The same object for every call: a feed watches only queries of its own store object.
     store: Py<Store>,
 }
 
@@ -43,7 +43,7 @@ fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     PyModule::import(py, intern!(py, "touchstone_store.sync"))?.getattr(name)
 }
 
-/// The exception of an error: a class for each kind, and of the store's those of the store.
+/// The exception of an error: a class for each kind; an error of the store has the store's exception.
 fn raised(py: Python<'_>, error: &Error) -> PyErr {
     let of_store = error.source().and_then(|source| source.downcast_ref::<touchstone_store::Error>());
     if let Some(of_store) = of_store {
@@ -63,7 +63,8 @@ fn raised(py: Python<'_>, error: &Error) -> PyErr {
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// Does what may wait, without the interpreter's lock. An exception of the program's own function is raised here.
+/// Runs `work`, which may wait, without the interpreter's lock. An exception of the program's own function is raised
+/// here.
 fn outside<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
     let done = py.detach(|| exit::outside(|| catch_unwind(AssertUnwindSafe(work))));
     match done {
@@ -72,8 +73,8 @@ fn outside<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> 
     }
 }
 
-/// Does what may take minutes. Signals are handled by the main thread alone: there another thread does the work, and this one looks for
-/// Ctrl-C meanwhile.
+/// Runs `work`, which may take minutes. Only the main thread handles signals: there another thread does the work, and
+/// the main thread checks for Ctrl-C meanwhile.
 fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T> + Send + 'static,
@@ -100,7 +101,7 @@ fn exception(panic: Box<dyn Any + Send>) -> PyErr {
     panic.downcast::<PyErr>().map_or_else(|panic| resume_unwind(panic), |error| *error)
 }
 
-/// Calls the program's function. What it raises, and the interpreter's end, is a panic.
+/// Calls the program's function. An exception of it, and the interpreter's end, is a panic.
 fn call<R>(work: impl FnOnce(Python<'_>) -> PyResult<R>) -> R {
     let inside = exit::enter();
     let called = inside.is_some().then(|| Python::try_attach(work)).flatten();
@@ -117,7 +118,7 @@ fn synced<'py>(py: Python<'py>, synced: &Synced) -> PyResult<Bound<'py, PyAny>> 
     class(py, "Synced")?.call1((sent, fetched, conflicts, overwritten, refused))
 }
 
-/// Asks the program what becomes of a conflict.
+/// Asks the program how to resolve a conflict.
 fn decided(py: Python<'_>, decide: &Py<PyAny>, conflict: &Conflict) -> PyResult<Resolution> {
     let Conflict { id, base, mine, theirs } = conflict;
     let asked = class(py, "Conflict")?.call1((id, base, mine, theirs))?;
@@ -147,7 +148,7 @@ fn displaced<'py>(py: Python<'py>, displaced: Displaced) -> PyResult<Bound<'py, 
     }
 }
 
-/// What the program's function makes of an object.
+/// The data that the program's function returns for an object.
 fn changed(py: Python<'_>, change: &Py<PyAny>, data: Option<&str>) -> PyResult<Option<String>> {
     let made = change.bind(py).call1((data,))?;
     made.extract().map_err(|_| {
@@ -157,7 +158,7 @@ fn changed(py: Python<'_>, change: &Py<PyAny>, data: Option<&str>) -> PyResult<O
     })
 }
 
-/// A function that is to be called, or the error that it is none.
+/// The function, or an error if it is not callable.
 fn callable(py: Python<'_>, function: Option<Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
     function.as_ref().map_or(Ok(()), |function| check_callable(py, function))?;
     Ok(function)
@@ -174,7 +175,7 @@ fn check_callable(py: Python<'_>, function: &Py<PyAny>) -> PyResult<()> {
 }
 
 impl Replica {
-    /// The copy, unless it is closed or another process's.
+    /// The copy, unless it is closed or belongs to another process.
     fn used(&self, py: Python<'_>) -> PyResult<touchstone_sync_client::Replica> {
         let replica = errors::or_raise(py, self.replica.used())?;
         let replica = py.detach(|| lock(replica).clone());
@@ -184,7 +185,7 @@ impl Replica {
 
 #[pymethods]
 impl Replica {
-    /// Opens the copy in a file, which is made where there is none.
+    /// Opens the copy in a file, which is made if there is none.
     #[staticmethod]
     #[pyo3(
         signature = (
@@ -225,7 +226,7 @@ impl Replica {
         Ok(Replica { replica: Own::new(Mutex::new(Some(replica))), store })
     }
 
-    /// Lets go of the copy and of its store. What others still do with it comes to its end first.
+    /// Closes the copy and its store, after calls of other threads on them have ended.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.replica.here().map(|replica| drop(lock(replica).take())));
         self.store.get().close(py)
@@ -246,7 +247,7 @@ impl Replica {
         self.store.clone_ref(py)
     }
 
-    /// An object's data; `None` where there is no such object.
+    /// An object's data; `None` if there is no such object.
     fn get(&self, py: Python<'_>, id: &str) -> PyResult<Option<String>> {
         let replica = self.used(py)?;
         outside(py, || replica.get(id))
@@ -268,8 +269,8 @@ impl Replica {
         outside(py, || replica.put(id, data))
     }
 
-    /// Changes an object to what the function makes of its data, and returns that; `None` is no object. Nothing comes between. An exception
-    /// of the function changes nothing, and is raised.
+    /// Changes an object's data to the result of the function, and returns it; `None` is no object. No other change
+    /// comes between. If the function raises an exception, nothing changes and the exception is raised.
     fn update(&self, py: Python<'_>, id: &str, change: Py<PyAny>) -> PyResult<Option<String>> {
         let replica = self.used(py)?;
         check_callable(py, &change)?;
@@ -282,21 +283,22 @@ impl Replica {
         outside(py, || replica.delete(id))
     }
 
-    /// How many edits wait to be stored by the service.
+    /// How many edits the service has not stored yet.
     fn pending(&self, py: Python<'_>) -> PyResult<u64> {
         let replica = self.used(py)?;
         outside(py, || replica.pending())
     }
 
-    /// Sends what waits, and fetches what other devices have changed. Ctrl-C ends the wait for that; a request that is under way goes on
-    /// to its end.
+    /// Sends pending edits, and fetches the changes of other devices. Ctrl-C ends the wait for this; a request that is
+    /// under way still completes.
     fn sync<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let replica = self.used(py)?;
         let done = interruptible(py, move || replica.sync())?;
         synced(py, &done)
     }
 
-    /// Keeps the copy in step on a thread of its own, which calls the function with what it has done.
+    /// Keeps the copy in step on a thread of its own, which calls the function after each sync, with its result or with
+    /// the error of a service that is away.
     #[pyo3(signature = (told = None))]
     fn watch(&self, py: Python<'_>, told: Option<Py<PyAny>>) -> PyResult<Watching> {
         let (replica, told) = (self.used(py)?, callable(py, told)?);
@@ -309,7 +311,7 @@ impl Replica {
                 if let Err(error) = &done
                     && waited.load(Ordering::SeqCst) == 0
                 {
-                    // Else it would be silent until somebody waits, who may never come.
+                    // Without this the error would stay silent until a thread waits, and perhaps none ever does.
                     error.clone_ref(py).write_unraisable(py, Some(told.bind(py)));
                 }
                 done
@@ -329,15 +331,15 @@ fn tell_event(py: Python<'_>, told: &Py<PyAny>, event: &Event) -> PyResult<()> {
     told.bind(py).call1((event,)).map(drop)
 }
 
-/// A watch that goes on until it is stopped, or nobody has it any more.
+/// A watch: it goes on until it is stopped or dropped.
 #[pyclass(frozen, weakref, module = "touchstone_store.sync")]
 pub struct Watching {
     state: Own<Mutex<State>>,
-    /// How many threads wait for its end.
+    /// The number of threads that wait for its end.
     waiters: Arc<AtomicUsize>,
 }
 
-/// Whether a watch goes on, or what has ended it: that is raised in everybody who waits.
+/// Whether a watch goes on, or the error that has ended it, which is raised in every thread that waits.
 enum State {
     Runs(touchstone_sync_client::Watching),
     Over(Option<End>),
@@ -348,7 +350,7 @@ enum End {
     Raised(PyErr),
 }
 
-/// One waits, until this is dropped.
+/// A thread waits, until this is dropped.
 struct Waiting<'w>(&'w AtomicUsize);
 
 impl<'w> Waiting<'w> {
@@ -372,7 +374,7 @@ impl State {
         }
     }
 
-    /// Whether it is the watch's own function that asks.
+    /// Whether the watch's own function is calling.
     fn is_own(&self) -> bool {
         matches!(self, State::Runs(watching) if watching.is_own())
     }
@@ -383,7 +385,7 @@ impl State {
         }
     }
 
-    /// Notes what has ended a watch that is over.
+    /// Stores the end of a watch that is over.
     fn settle(&mut self) {
         if matches!(self, State::Over(_)) {
             return;
@@ -409,8 +411,8 @@ impl State {
 
 #[pymethods]
 impl Watching {
-    /// Ends the watch, once a request that is under way has been answered. Raises what had ended it before. Called by the watch's own
-    /// function, it does not wait.
+    /// Ends the watch, after a request that is under way has been answered. Raises the error that had ended it before.
+    /// A call by the watch's own function does not wait.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         if let Some(state) = self.state.here() {
             lock(state).end();
@@ -418,7 +420,7 @@ impl Watching {
         self.wait(py)
     }
 
-    /// Waits until something fails that does not pass, and raises it. Called by the watch's own function it is as `stop`.
+    /// Waits until an error that does not pass, and raises it. A call by the watch's own function is as `stop`.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         let Some(state) = self.state.here() else { return Ok(()) };
         if lock(state).is_own() {

@@ -1,5 +1,5 @@
-//! A transaction, from `with store.transaction()`: committed at the end of the block, and undone where an exception
-//! leaves it.
+//! A transaction, from `with store.transaction()`: committed at the end of the block, and undone if an exception leaves
+//! it.
 
 use crate::errors::{invalid, without_lock};
 use crate::records::{OpenStore, OpenTransaction, Place, Target, commit, ended, lock, opened};
@@ -54,7 +54,7 @@ impl Transaction {
         })
     }
 
-    /// Gives the transaction to a function, and commits it when that returns.
+    /// Calls a function with the transaction, and commits when it returns.
     pub fn run<'py>(
         this: &Bound<'py, Transaction>,
         function: &Bound<'py, PyAny>,
@@ -80,7 +80,7 @@ writes!(Transaction);
 
 #[pymethods]
 impl Transaction {
-    /// Makes the commit wait for a flush: it survives a loss of power, and with it every one before it.
+    /// Makes the commit wait for a flush: it survives a loss of power, and with it every commit before it.
     fn durable(&self, py: Python<'_>) -> PyResult<()> {
         without_lock(py, || match &mut *lock(self.transaction.used()?) {
             Some(begun) => {
@@ -91,23 +91,24 @@ impl Transaction {
         })
     }
 
-    /// The version that the program gave to what it keeps here; 0 where it never gave one.
+    /// The version that the program gave to its data here; 0 if it never gave one.
     fn user_version(&self, py: Python<'_>) -> PyResult<u32> {
         self.with(py, |transaction| transaction.user_version())
     }
 
-    /// Gives a version to what the program keeps here.
+    /// Gives the program's data a version.
     fn set_user_version(&self, py: Python<'_>, version: u32) -> PyResult<()> {
         self.with(py, |transaction| transaction.set_user_version(version))
     }
 
-    /// A part that is undone alone where an exception leaves its block.
+    /// A part of the transaction that is undone alone if an exception leaves its block.
     fn savepoint(&self) -> Savepoint {
         Savepoint { transaction: self.transaction.clone(), savepoint: Mutex::default() }
     }
 
     fn __enter__(this: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
-        // Another thread may have the lock for as long as its statement runs: the interpreter does not wait for it.
+        // Another thread may have this lock for as long as its statement runs, so it is taken without the interpreter's
+        // lock.
         let transaction = &this.get().transaction;
         if without_lock(this.py(), || Ok(lock(transaction.used()?).is_some()))? {
             return Err(invalid(

@@ -1,4 +1,4 @@
-//! What a feed gives: batches, the updates in them, and what an update says.
+//! The batches of a feed, and the updates in them.
 
 use crate::column::of_item;
 use crate::errors::{or_raise, raised, without_lock};
@@ -11,7 +11,7 @@ use pyo3::types::{PyList, PyTuple, PyType};
 use touchstone_store::dynamic::Dynamic;
 use touchstone_store::{Difference, Result};
 
-/// What one transaction changed for a feed's subscriptions.
+/// The changes of one transaction for a feed's subscriptions.
 #[pyclass(frozen, module = "touchstone_store")]
 pub struct Batch {
     version: u64,
@@ -19,7 +19,7 @@ pub struct Batch {
     updates: Vec<Py<Update>>,
 }
 
-/// A batch before there are objects of it.
+/// A batch before its Python objects are made.
 pub struct Taken {
     version: u64,
     is_resync: bool,
@@ -27,7 +27,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// None when everybody whom it concerned has cancelled since it was put.
+    /// None if all subscriptions of the batch were cancelled since it was put.
     pub fn of(known: &Known, batch: touchstone_store::Batch) -> Option<Taken> {
         let (version, is_resync) = (batch.version(), batch.is_resync());
         let known = lock(known);
@@ -52,19 +52,19 @@ impl Taken {
 
 #[pymethods]
 impl Batch {
-    /// The commit after which everything in it is so.
+    /// The version of the commit whose results the batch has.
     #[getter]
     fn version(&self) -> u64 {
         self.version
     }
 
-    /// Whether it stands for several transactions, because they could not be followed, or kept, one by one.
+    /// Whether the batch stands for several transactions, because they could not be followed, or kept, one by one.
     #[getter]
     fn resync(&self) -> bool {
         self.is_resync
     }
 
-    /// The update of one subscription, or `None` where its result is what it was.
+    /// The update of one subscription, or `None` if its result has not changed.
     fn of(&self, py: Python<'_>, subscription: &Subscription) -> Option<Py<Update>> {
         let found = self.updates.iter().find(|update| update.get().update.id() == subscription.id);
         found.map(|update| update.clone_ref(py))
@@ -84,7 +84,7 @@ impl Batch {
     }
 }
 
-/// What happened to the result of one subscription.
+/// The change of one subscription's result.
 #[pyclass(frozen, module = "touchstone_store")]
 pub struct Update {
     update: touchstone_store::Update,
@@ -97,7 +97,7 @@ fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
 }
 
 impl Update {
-    /// The rows of records, where the update has such.
+    /// The rows of the update, if it has records.
     fn records(
         &self,
         py: Python<'_>,
@@ -118,7 +118,7 @@ impl Update {
         matches!(self.watched, Watched::Sql)
     }
 
-    /// The rows of a statement that are other than before, with their places.
+    /// The rows of a statement that were removed and inserted, with their places.
     fn sql_steps(&self, py: Python<'_>) -> PyResult<Steps> {
         let before = or_raise(py, self.update.sql_rows_before())?;
         let after = or_raise(py, self.update.sql_rows())?;
@@ -152,25 +152,25 @@ struct Steps {
 
 #[pymethods]
 impl Update {
-    /// Whose update it is.
+    /// The subscription's id.
     #[getter]
     fn id(&self) -> SubscriptionId {
         SubscriptionId(self.update.id())
     }
 
-    /// The commit after which the result is so.
+    /// The version of the commit whose result this is.
     #[getter]
     fn version(&self) -> u64 {
         self.update.version()
     }
 
-    /// Whether the result was read anew, because what changed it could not be followed.
+    /// Whether the result was read again, because its changes could not be followed.
     #[getter]
     fn resync(&self) -> bool {
         self.update.is_resync()
     }
 
-    /// Why the result could not be followed, or `None`: then the rows are old.
+    /// Why the result could not be read, or `None`. With an error the rows are old.
     #[getter]
     fn error<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         self.update.error().map(|error| raised(py, error).into_value(py).into_bound(py).into_any())
@@ -185,7 +185,7 @@ impl Update {
         self.records(py, |update| update.results())
     }
 
-    /// The rows as whoever takes the feed's batches had them before.
+    /// The rows that the feed's receiver had before: with the last update that it took, or at the beginning.
     #[getter]
     fn before(&self, py: Python<'_>) -> PyResult<Results> {
         if self.is_sql() {
@@ -203,7 +203,7 @@ impl Update {
         }
     }
 
-    /// What makes the rows of those before: steps, in order.
+    /// The steps that make the rows of the rows before, in order.
     fn diff<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let (removed, inserted) = (class(py, "Removed")?, class(py, "Inserted")?);
         let list = PyList::empty(py);
@@ -233,7 +233,7 @@ impl Update {
         Ok(list)
     }
 
-    /// The rows that left their places, and those that came to theirs.
+    /// The rows that left the result, and those that came into it, without places.
     #[getter]
     fn delta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (removed, inserted) = (PyList::empty(py), PyList::empty(py));
