@@ -43,7 +43,6 @@
 //!   middle of a statement if need be, and never shows any other moment. A process that only reads ends its own
 //!   snapshots when other processes commit so much.
 //! - **Durability by name.** Each store, or each transaction, names the failures that its commits survive:
-//! - **Durability by name.** Each store, or each transaction, says what its commits survive:
 //!
 //!   | class | a commit that has returned survives | and costs |
 //!   |---|---|---|
@@ -80,14 +79,14 @@
 //!
 //! | you want to | look at |
 //! |---|---|
-//! | declare what is stored | [`Record`](macro@Record), [`Nested`](macro@Nested) for values within a column, [`Field`] for columns of your own types |
+//! | declare a stored type | [`Record`](macro@Record), [`Nested`](macro@Nested) for values within a column, [`Field`] for columns of your own types |
 //! | open a file | [`Store::open`], [`Options`], [`Durability`], [`EncryptionKey`], [`Cipher`] |
 //! | write one record | [`Store::insert`], [`Store::put`], [`Store::replace`], [`Store::remove`] |
 //! | write several, or read and write | [`Store::write`], [`Store::try_write`], [`Transaction`], [`Writing`] |
 //! | read | [`Store::get`], [`Store::read`], [`Snapshot`], [`Reading`], [`Version`] |
 //! | ask | [`Query`], [`Column`], [`Condition`], [`Order`], [`Rows`], [`Explanation`] |
 //! | follow a result | [`Store::feed`], [`Feed`], [`Mode`], [`Subscription`], [`CountSubscription`], [`SqlSubscription`], [`LiveExplanation`] |
-//! | see what changed | [`Batch`], [`Update`], [`Results`], [`Difference`], [`Delta`], [`SqlRows`] |
+//! | see the changes | [`Batch`], [`Update`], [`Results`], [`Difference`], [`Delta`], [`SqlRows`] |
 //! | keep many lists of one type | [`Transaction::collection`], [`Snapshot::collection`] |
 //! | keep it safe | [`Store::backup`], [`Store::check`], [`Store::salvage`], [`Store::change_key`] |
 //! | use SQL of your own | [`Transaction::sql`], [`Snapshot::sql`] |
