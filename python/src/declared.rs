@@ -10,8 +10,7 @@ use pyo3::types::{PyString, PyTuple, PyType};
 use touchstone_store::Raw;
 use touchstone_store::dynamic::{Dynamic, Field, Key, Type, Value};
 
-/// Makes objects of a dataclass as `pickle` does: without calling `__init__`, but with `__post_init__` if the class has
-/// one.
+/// Makes objects of a dataclass as `pickle` does: without `__init__`, but with `__post_init__` if the class has one.
 pub struct Maker {
     class: Py<PyType>,
     /// The class's `__new__`.

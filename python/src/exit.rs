@@ -38,8 +38,7 @@ impl Exit {
     }
 }
 
-/// Starts with a new state in the child of a fork: the parent's threads are not there, and one of them may have held
-/// the lock.
+/// Starts with a new state in the child of a fork: a thread of the parent, which is not there, may hold the lock.
 pub fn begin_anew() {
     FORKED.store(Box::leak(Box::new(Exit::new())), Ordering::Release);
 }
@@ -70,8 +69,7 @@ pub fn is_ending() -> bool {
     Exit::of_process().state().is_ending
 }
 
-/// Waits outside of Python, in a thread that the interpreter need not end: if the interpreter ends meanwhile, this
-/// never returns. `wait` may take long.
+/// Waits outside of Python, perhaps for long. Never returns if Python ends meanwhile, which would end the thread.
 pub fn outside<R>(wait: impl FnOnce() -> R) -> R {
     let began_after = is_ending();
     let result = wait();

@@ -349,8 +349,7 @@ pub struct Listener {
 
 #[pymethods]
 impl Listener {
-    /// Ends the listener: after the return no callback starts, and none is running. From within the callback it returns
-    /// at once.
+    /// Ends the listener: after the return no callback runs or starts. Within the callback it returns at once.
     fn cancel(&self, py: Python<'_>) {
         let Some(listener) = self.listener.here() else { return };
         py.detach(|| listener.cancel());

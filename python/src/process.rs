@@ -1,6 +1,5 @@
-//! Forks. A store, or any other object of the package that has threads or locks, belongs to the process that opened it.
-//! A child has neither those threads nor those locks, so it must not use such an object, and never drops it: dropping
-//! would close the parent's.
+//! Forks. An object with threads or locks, such as a store, belongs to the process that opened it. A child has neither,
+//! so there the object is refused, and never dropped: dropping it would close the parent's.
 
 use crate::exit;
 use pyo3::prelude::*;

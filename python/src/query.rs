@@ -1,5 +1,5 @@
-//! A query: a place, a class, conditions and an order. Each method returns another query; nothing is read before a
-//! method that returns records.
+//! A query: a place, a class, conditions and an order. Each step makes another query, and only asking for records
+//! reads.
 
 use crate::column::{Column, Condition, Order, of_item};
 use crate::declared::RecordType;

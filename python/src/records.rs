@@ -203,8 +203,7 @@ impl Place {
         }
     }
 
-    /// Changes the record with that key; returns whether there was one. `change` changes the object, or returns another
-    /// one.
+    /// Changes the record with that key; returns whether there was one. `change` may return another object.
     pub fn update(
         &self,
         key: &Bound<'_, PyAny>,

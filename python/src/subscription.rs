@@ -20,9 +20,9 @@ pub enum Watched {
     Sql,
 }
 
-/// A feed's subscriptions: they last until they are cancelled, whether the program keeps them or not. A thread holds
-/// this lock while it begins one, so that no other thread receives an update of it before it is known; and never with
-/// the interpreter's lock.
+/// A feed's subscriptions: they last until they are cancelled, whether the program keeps them or not. A thread that
+/// begins one holds this lock, so that no update of it is received before it is known; and never the interpreter's lock
+/// as well.
 pub type Known = Mutex<HashMap<touchstone_store::SubscriptionId, (Watched, Kept)>>;
 
 /// None after it was cancelled.

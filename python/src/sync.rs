@@ -63,8 +63,7 @@ fn raised(py: Python<'_>, error: &Error) -> PyErr {
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// Runs `work`, which may wait, without the interpreter's lock. An exception of the program's own function is raised
-/// here.
+/// Runs `work`, which may wait, without the interpreter's lock. Raises an exception of the program's own function.
 fn outside<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
     let done = py.detach(|| exit::outside(|| catch_unwind(AssertUnwindSafe(work))));
     match done {
@@ -297,8 +296,7 @@ impl Replica {
         synced(py, &done)
     }
 
-    /// Keeps the copy in step on a thread of its own, which calls the function after each sync, with its result or with
-    /// the error of a service that is away.
+    /// Keeps the copy in step on a thread of its own, which calls the function with each sync's result or error.
     #[pyo3(signature = (told = None))]
     fn watch(&self, py: Python<'_>, told: Option<Py<PyAny>>) -> PyResult<Watching> {
         let (replica, told) = (self.used(py)?, callable(py, told)?);

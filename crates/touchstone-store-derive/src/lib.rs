@@ -35,9 +35,8 @@ pub fn record(input: TokenStream) -> TokenStream {
 /// Makes a struct with named fields, or an enum, a value inside a column.
 ///
 /// Every field and every variant has a `#[tag(…)]`, a number that is unique within the struct, the variant or the enum.
-/// The file identifies a field or a variant by that number: names and order may change, tags may not, and the tag of a
-/// removed one must not be used again. A reader skips a field with an unknown tag; a variant with an unknown tag is an
-/// error.
+/// The file knows it by that number: names and order may change, tags may not, and the tag of a removed one must not be
+/// used again. A reader skips a field with an unknown tag; an unknown variant is an error.
 ///
 /// A field that the file's value lacks has its `#[nested(default)]` or `#[nested(default = …)]`. Without one it is
 /// `None` if it is an `Option`, and an error else.

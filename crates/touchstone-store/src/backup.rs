@@ -33,9 +33,8 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`Exists`](ErrorKind::Exists) if a file is there that is not empty. If the store cannot be read, if the copy
-    /// cannot be written, or if the snapshot [expires](ErrorKind::Expired) because the log reaches `log_bytes_max`
-    /// meanwhile.
+    /// [`Exists`](ErrorKind::Exists) if a file is there that is not empty. If the store cannot be read, the copy cannot
+    /// be written, or the snapshot [expires](ErrorKind::Expired): the log reached `log_bytes_max`.
     pub fn backup(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let about = |error: Error| error.context(format_args!("backing up to {}", path.display()));

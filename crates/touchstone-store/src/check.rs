@@ -166,9 +166,8 @@ impl CheckReport {
 }
 
 impl Store {
-    /// A check of the whole store, as of one moment unless a problem is found: every page, every index against its
-    /// table, every reference; and the records of the types that are named with [`Check::records`]. It reads the whole
-    /// file, and writers go on.
+    /// A check of every page, every index against its table, every reference, and the records of types given to
+    /// [`Check::records`]; as of one moment unless a problem is found. It reads the whole file, and writers go on.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -188,8 +187,7 @@ impl Store {
 }
 
 impl Check<'_> {
-    /// Reads every record of the type too, also in named collections, and reports each with a stored value that does
-    /// not fit its field's type.
+    /// Reads every record of the type too, also in named collections, and reports each that does not fit the type.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};

@@ -52,16 +52,16 @@ pub enum ErrorKind {
     Damaged,
     /// The disk, or the file's limit of pages, is full.
     Full,
-    /// The store was opened with `Options::read_only`, the file or its directory cannot be written, or a snapshot was
-    /// asked to write.
+    /// The store was opened with `Options::read_only`, or the file or its directory cannot be written, or SQL in a
+    /// snapshot writes.
     ReadOnly,
     /// The record, or the query, is beyond SQLite's limits.
     TooBig,
     /// An argument is not valid: a value that no column can hold, such as NaN; an option, a path or a name; a record
     /// whose key was changed; a condition on the columns of another type; a statement that this call does not accept.
     Invalid,
-    /// The calling thread is in a transaction of this store already; or code that the live thread calls, such as a
-    /// waker, has used live queries.
+    /// The calling thread is in a transaction of this store already; or code that live queries call has used live
+    /// queries.
     Nested,
     /// The snapshot has expired: the log reached `log_bytes_max`.
     Expired,
@@ -69,19 +69,17 @@ pub enum ErrorKind {
     NotFound,
     /// The file, its log or the log's index was deleted, renamed or replaced since the store was opened.
     Replaced,
-    /// Another store has the file open with a class of [`Durability`](crate::Durability) beside which this one cannot
-    /// keep its promise.
+    /// The file is open with a [`Durability`](crate::Durability) beside which this store cannot keep its promise.
     Durability,
     /// The process that opened the store has forked, and this is the child.
     Forked,
-    /// The operating system failed to open, read or write: permissions may be the cause, or the limit of open files.
+    /// The system failed to open, read or write: because of permissions, perhaps, or of its limit of open files.
     Io,
     /// A flush failed, in this call or an earlier one. The disk may lack the newest commits, and a second flush would not
     /// report it: the store commits nothing more until it is opened again.
     Unflushed,
-    /// SQLite refused, for a reason that has no kind of its own. Or the store refused: a program's SQL would have ended
-    /// the store's transaction or made the file another kind of file; or a transaction, a feed or the store itself has
-    /// ended.
+    /// SQLite refused, for a reason that has no kind of its own. Or the store refused SQL that would have ended its
+    /// transaction or changed the file's kind. Or a transaction, a feed or the store itself has ended.
     Refused,
 }
 

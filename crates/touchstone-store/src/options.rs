@@ -9,12 +9,11 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// The failures that an acknowledged commit survives.
 ///
-/// The promise depends on every process that has the file open: a checkpoint copies all commits from the write-ahead
-/// log (WAL) into the file, also those of other stores, and a store of the class [`Process`](Self::Process) makes
-/// checkpoints without a flush. So a store of that class and one of another class cannot have the file open together.
-/// The later one is refused with [`ErrorKind::Durability`]; on Windows the store cannot detect the other. A store that
-/// only reads may stand beside every class. The store also cannot detect the settings of other SQLite programs: a
-/// program that opens the file with `synchronous = off` breaks the promise, and one with SQLite's usual settings keeps
+/// The promise depends on every process that has the file open: a checkpoint copies the commits of all stores from the
+/// write-ahead log (WAL) into the file, and a store of the class [`Process`](Self::Process) does so without a flush. So
+/// it cannot have the file open beside a store of another class: the later one is refused with
+/// [`ErrorKind::Durability`], but not on Windows. A store that only reads may stand beside every class. Settings of
+/// other SQLite programs cannot be detected: `synchronous = off` breaks the promise, and SQLite's usual settings keep
 /// it. A later store of the class `Process` breaks it too, if it copies the log of a store that has died.
 ///
 /// ```
@@ -39,8 +38,7 @@ pub enum Durability {
     /// [`Transaction::durable`](crate::Transaction::durable) upgrades one transaction to [`Strict`](Self::Strict).
     #[default]
     Consistent,
-    /// Survives a crash of the process only: after a loss of power the file may be damaged. For data that can be made
-    /// again.
+    /// Survives only a crash of the process: a loss of power may damage the file. For data that can be made again.
     Process,
 }
 
@@ -63,9 +61,8 @@ pub enum Cipher {
     /// `pragma mcost = 65536`.
     #[default]
     Aegis,
-    /// The encryption of `SQLCipher` 4: AES-256-CBC with HMAC-SHA512, at several times the cost. A passphrase goes
-    /// through PBKDF2. The file does not store its page size in the clear: a size other than 4,096 must be given at
-    /// every opening.
+    /// The encryption of `SQLCipher` 4: AES-256-CBC with HMAC-SHA512, at several times the cost; PBKDF2 for a
+    /// passphrase. A page size other than 4,096 must be given at every opening: it is not in the clear in the file.
     SqlCipher,
 }
 
@@ -129,8 +126,7 @@ impl EncryptionKey {
         EncryptionKey(KeyMaterial::Raw(key))
     }
 
-    /// A passphrase, from which a key is derived once when the store is opened. The derivation takes a tenth of a
-    /// second or two, on purpose.
+    /// A passphrase. Opening the store derives a key from it once, which takes a tenth of a second or two, on purpose.
     ///
     /// ```
     /// use touchstone_store::{EncryptionKey, ErrorKind, Options, Store};
@@ -330,9 +326,8 @@ impl Options {
     }
 
     /// The memory of each connection's page cache in bytes, at most two tebibytes. The default is 16 MiB for the
-    /// connection that writes, of which a store has one, and 4 MiB for each connection that reads. A store opens as
-    /// many of these as threads read at the same time, and keeps 16. A cache fills with the pages that are read, so it
-    /// is never larger than the file.
+    /// store's one writing connection, and 4 MiB for each reading one: as many as threads read at a time, of which 16
+    /// are kept. A cache fills with the pages that are read, so it is never larger than the file.
     ///
     /// Measured with caches of 2, 4, 16 and 64 MB (AMD EPYC, two virtual processors, ext4; rows of 130 bytes with one
     /// index; microseconds of the processor's time, medians of three):
@@ -381,8 +376,8 @@ impl Options {
         self
     }
 
-    /// The number of pages in the log at which a checkpoint copies it into the file, off the committing thread; 1,000
-    /// by default.
+    /// How many pages the log has when a checkpoint copies it into the file, off the committing thread; 1,000 by
+    /// default.
     ///
     /// ```
     /// use touchstone_store::Options;
@@ -488,10 +483,9 @@ impl Options {
 
     /// The name of a registered SQLite VFS to reach files through; for tests that make files fail.
     ///
-    /// It must stay registered until the last store on it is closed, because a store opens connections when it needs
-    /// them. If it was unregistered, or another was registered under its name, opening a connection is refused with
-    /// [`Invalid`](ErrorKind::Invalid), also in a store that is open. Files that are open by then still call it, so it
-    /// must stay in memory.
+    /// It must stay registered until the last store on it is closed: an open store opens more connections when it needs
+    /// them. Without it, or with another VFS under its name, that is refused with [`Invalid`](ErrorKind::Invalid).
+    /// Files that are open by then still call it, so it must stay in memory.
     ///
     /// ```
     /// use touchstone_store::Options;

@@ -38,7 +38,6 @@ impl NewFile {
     /// # Errors
     /// [`Exists`](ErrorKind::Exists) if something is there, or if SQLite would take a log that another file has left
     /// behind for this file's.
-    ///
     pub(crate) fn beside(target: &Path) -> Result<NewFile> {
         let companions = COMPANIONS.iter().map(|ending| companion(target, ending));
         for path in std::iter::once(target.to_owned()).chain(companions) {
@@ -87,8 +86,7 @@ impl NewFile {
     /// Flushes the file and moves it to its target, which must still be free.
     pub(crate) fn place(mut self) -> Result<()> {
         self.sync()?;
-        // A file that another process put there meanwhile is not overwritten: a hard link is refused if its name is
-        // taken.
+        // Does not overwrite a file that was put there meanwhile: a hard link is refused if its name is taken.
         let linked = match fs::hard_link(&self.made, &self.target) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 drop(NewFile::beside(&self.target)?);

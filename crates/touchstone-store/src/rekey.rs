@@ -1,6 +1,5 @@
-//! Changes the key of a file that no connection has open: encrypts it, decrypts it, or encrypts it under another key.
-//! The file is written a second time beside itself, and the new one replaces it in one step: at every moment the old
-//! file or the new one is there.
+//! Gives a file that no connection has open a key, another key, or none. The file is written a second time beside
+//! itself, and replaced in one step: at every moment the old file or the new one is there.
 
 use crate::engine::connection::{Connection, Header, open};
 use crate::engine::{attached, cipher};
@@ -60,8 +59,7 @@ fn change(path: &Path, current: Options, new: Options) -> Result<()> {
     let path = &fs::canonicalize(path).map_err(|error| Error::io(&error, "looking for", path))?;
     check_not_emptied(path)?;
     let current = cipher::resolve(path, Options { read_only: false, create: false, ..current })?;
-    // Declared before the connection, so closed after it, also after a failure: closing the file ends the locks of this
-    // process.
+    // Declared before the connection, so closed after it, also on failure: closing it ends the locks of this process.
     let old;
     let (source, header) = seize(path, &current)?;
     check_page_size(&source, &current, &new)?;

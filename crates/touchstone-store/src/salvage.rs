@@ -70,8 +70,7 @@ pub struct SalvageReport {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SalvagedTable {
-    /// The table's name. The list of tables is a table too, `sqlite_schema`: each row that is lost of it is a whole
-    /// table.
+    /// The table's name. The list of tables is one too, `sqlite_schema`: a lost row of it is a whole lost table.
     pub name: String,
     /// Rows that are in the new store.
     pub rows: u64,
@@ -231,8 +230,8 @@ impl Store {
     /// # Errors
     /// [`Exists`](crate::ErrorKind::Exists) if the new file is there already; [`WrongKey`](crate::ErrorKind::WrongKey),
     /// [`Encrypted`](crate::ErrorKind::Encrypted) or [`Foreign`](crate::ErrorKind::Foreign) if the first page cannot be
-    /// read, because the key is wrong or missing, or by damage; [`Damaged`](crate::ErrorKind::Damaged) if no table is
-    /// known. The new file is then not there.
+    /// read, by damage or for lack of the key; [`Damaged`](crate::ErrorKind::Damaged) if no table is known. No new file
+    /// is left.
     pub fn salvage(
         damaged: impl AsRef<Path>,
         options: Options,

@@ -20,8 +20,7 @@ use std::path::Path;
 /// More levels than any tree of a file of 2^32 pages.
 const DEPTH_MAX: usize = 40;
 
-/// A damaged file. Its connection reads it past SQLite's page cache, which would refuse pages that contradict
-/// themselves.
+/// A damaged file. Its connection reads past SQLite's page cache, which would refuse inconsistent pages.
 pub(crate) struct Damaged {
     connection: Connection,
     page_bytes: usize,

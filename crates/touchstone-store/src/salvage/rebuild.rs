@@ -1,5 +1,4 @@
-//! The new store of a salvage: tables are made from the SQL in the damaged file's schema, and rows are inserted as they
-//! lay.
+//! The new store of a salvage: tables from the SQL in the damaged file's schema, with the rows as they lay.
 
 use super::damaged::{Damaged, Item};
 use super::orphan;
@@ -61,8 +60,7 @@ impl Rebuilt {
         source: &mut Damaged,
         report: &mut SalvageReport,
     ) -> Result<()> {
-        // Unique indexes are made first, to refuse a second row with the same value. Making the others at the end costs
-        // less.
+        // Unique indexes come first, to refuse a second row with the same value. The others cost less at the end.
         let mut targets = Vec::new();
         for item in schema.iter().filter(|item| item.is_table() && !item.is_internal()) {
             match self.make(item, "CREATE TABLE ").then(|| self.target(item)).transpose()? {
@@ -121,8 +119,8 @@ impl Rebuilt {
                 .unwrap_or(false)
     }
 
-    /// Runs `work` and refuses statements that read rows: a `create table … as select`, which SQLite never keeps, may
-    /// never end.
+    /// Runs `work`, in which no statement may read rows: `create table … as select`, which no schema has, might never
+    /// end.
     fn only_declaring<R>(&self, work: impl FnOnce() -> R) -> R {
         let handle = self.connection.handle();
         // SAFETY: the connection is open, and the authorizer is removed again.
@@ -223,8 +221,7 @@ unsafe extern "C" fn only_declares(
 }
 
 impl Target {
-    /// Whether a row may store that many columns: at least up to the column that is its number, and no more than the
-    /// table has.
+    /// Whether a row may store that many columns: its number's column among them, and no more than the table has.
     fn may_store(&self, columns: usize) -> bool {
         columns > self.key.unwrap_or(0) && columns <= self.columns.len()
     }
@@ -260,8 +257,7 @@ fn is_refusal(error: &Error) -> bool {
     )
 }
 
-/// Takes the pages of SQLite's own tables, so that they are not taken for another table's; returns whether some could
-/// not be read.
+/// Takes the pages of SQLite's own tables, so that no other table gets them; returns whether some were unreadable.
 fn pass_over_internal(schema: &[Item], source: &mut Damaged) -> Result<bool> {
     let mut passed = SalvagedTable::default();
     for item in schema.iter().filter(|item| item.is_table() && item.is_internal()) {

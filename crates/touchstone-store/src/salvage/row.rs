@@ -1,5 +1,4 @@
-//! Decodes a row's values strictly: in a damaged file, only bytes that SQLite itself could have written are taken for a
-//! row.
+//! Decodes a row's values strictly: in a damaged file, only bytes that SQLite could have written count as a row.
 
 use crate::engine::page::varint;
 use crate::value::Raw;
