@@ -230,8 +230,8 @@ impl Store {
     /// # Errors
     /// [`Exists`](crate::ErrorKind::Exists) if the new file is there already; [`WrongKey`](crate::ErrorKind::WrongKey),
     /// [`Encrypted`](crate::ErrorKind::Encrypted) or [`Foreign`](crate::ErrorKind::Foreign) if the first page cannot be
-    /// read, by damage or for lack of the key; [`Damaged`](crate::ErrorKind::Damaged) if no table is known. No new file
-    /// is left.
+    /// read, by damage or for lack of the right key; [`Damaged`](crate::ErrorKind::Damaged) if no table is known. No
+    /// new file is left.
     pub fn salvage(
         damaged: impl AsRef<Path>,
         options: Options,
