@@ -68,7 +68,10 @@ impl Flushes {
     /// If a flush has failed: from then on always.
     pub(crate) fn check(&self) -> Result<()> {
         lock(&self.state).failed.as_ref().map_or(Ok(()), |why| {
-            Err(Error::new(ErrorKind::Unflushed, format!("{why} (nothing more is committed; reopen the store)")))
+            Err(Error::new(
+                ErrorKind::Unflushed,
+                format!("{why} (nothing more is committed; reopen the store)"),
+            ))
         })
     }
 

@@ -657,7 +657,8 @@ impl Inner {
         self.live.wake();
         self.keeper.committed();
         if durable || self.options.durability == Durability::Strict {
-            self.flushes.reach(commit, || self.flush().inspect_err(|error| self.pin.note_lost_flush(error)))?;
+            self.flushes
+                .reach(commit, || self.flush().inspect_err(|error| self.pin.note_lost_flush(error)))?;
         }
         Ok(())
     }

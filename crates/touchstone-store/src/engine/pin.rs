@@ -19,8 +19,8 @@ use std::ffi::{c_int, c_void};
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 unsafe extern "C" {
     fn touchstone_indexed(region: *const c_void, file: *mut [u64; 2], index: *mut [u64; 2]) -> c_int;

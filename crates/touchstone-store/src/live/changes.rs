@@ -271,7 +271,8 @@ impl<T: Record> Gathered for Changes<T> {
         keys: Option<Vec<RowKey>>,
         is_doubtful: bool,
     ) {
-        let matters = !self.left_out.is_empty() && !self.interest.is_still(self.look.generation);
+        let is_still = self.interest.is_still(self.look.generation);
+        let matters = !self.left_out.is_empty() && !is_still;
         self.unknown |= matters && self.is_cut;
         if self.unknown {
             return;
@@ -283,7 +284,8 @@ impl<T: Record> Gathered for Changes<T> {
         }
         self.left_out = Vec::new();
         let marks = self.interest.marks();
-        if !is_read_again && self.look.is_marked_in(&marks) {
+        // A query that has begun since the look may admit a row that was listed for another reason, and is not marked.
+        if is_still && !is_read_again && self.look.is_marked_in(&marks) {
             return;
         }
         for change in &self.list {

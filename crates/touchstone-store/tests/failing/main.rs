@@ -3,9 +3,9 @@
 
 mod gathered;
 mod lasting;
-mod processes;
 #[path = "../process/mod.rs"]
 mod process;
+mod processes;
 #[path = "../shim/mod.rs"]
 mod shim;
 #[path = "../workload/mod.rs"]

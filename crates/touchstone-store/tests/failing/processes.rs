@@ -56,7 +56,8 @@ fn the_other_process() {
     std::io::stdin().lock().read_line(&mut line).expect("it is told to go on");
     drop((snapshot, reader));
     shim.fail(Fault { calls: &[Call::Sync], file: FILE, after: 0, lasting: false, full: false });
-    let refused = (2 * KINDS + 1..MANY).find_map(|number| Some((number, step(0, number).run(&writer).err()?)));
+    let refused =
+        (2 * KINDS + 1..MANY).find_map(|number| Some((number, step(0, number).run(&writer).err()?)));
     assert_eq!(shim.heal(), 1, "no flush of the file was tried");
     let (refused, error) = refused.expect("a store that cannot flush goes on");
     assert_eq!(error.kind(), ErrorKind::Unflushed, "{error:?}");

@@ -192,10 +192,16 @@ fn many_equal_pages_are_filled_up_with_rows_without_a_value() -> Result<()> {
     for (removed, descending) in [(40, false), (150, false), (390, true)] {
         let pages = feed.watch_all((0..12).map(|_| first(feed.query(), descending)))?;
         store.write(|transaction| {
-            transaction.of::<Task>().remove_where(|task| if descending { task.id.ge(removed) } else { task.id.lt(removed) })
+            transaction
+                .of::<Task>()
+                .remove_where(|task| if descending { task.id.ge(removed) } else { task.id.lt(removed) })
         })?;
         store.wait_delivered()?;
-        let expected: Vec<i64> = store.read(|snapshot| first(snapshot.query(), descending).all())?.iter().map(|task| task.id).collect();
+        let expected: Vec<i64> = store
+            .read(|snapshot| first(snapshot.query(), descending).all())?
+            .iter()
+            .map(|task| task.id)
+            .collect();
         let batch = feed.try_next()?.expect("each page has changed");
         for page in &pages {
             let told = batch.get(page.id()).expect("it has changed").results::<Task>()?;

@@ -61,9 +61,8 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
 async fn read(mut body: axum::body::Body, room: &mut Room<'_>) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| {
-            Problem::new(Kind::Malformed, format!("the body cannot be read: {error}"))
-        })?;
+        let frame = frame
+            .map_err(|error| Problem::new(Kind::Malformed, format!("the body cannot be read: {error}")))?;
         // Trailers say nothing here.
         let Ok(data) = frame.into_data() else { continue };
         room.reach(bytes.len() + data.len())?;

@@ -126,7 +126,16 @@ impl Postgres {
         let (who, devices) = (Batcher::start(&pool, connections), Batcher::start(&pool, connections));
         let pages = Batcher::start(&pool, connections);
         let looking = tokio::spawn(look(pool.clone(), registry.clone()));
-        Ok(Postgres { pool, writer, who, devices, pages, life, registry, _looking: Arc::new(Looking(looking)) })
+        Ok(Postgres {
+            pool,
+            writer,
+            who,
+            devices,
+            pages,
+            life,
+            registry,
+            _looking: Arc::new(Looking(looking)),
+        })
     }
 
     async fn row(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Option<Row>> {

@@ -40,7 +40,9 @@ fn avoided(line: &str) -> impl Iterator<Item = String> {
     let spaced = format!(" {} ", parts.join(" "));
     let known = AVOIDED.iter().filter(move |(words, _)| spaced.contains(&format!(" {words} ")));
     let known = known.map(|(words, instead)| format!("`{words}`: {instead}"));
-    known.chain(has_free_who(&line).then(|| "`who` without a subject: name it, as `a thread that …`".to_owned()))
+    known.chain(
+        has_free_who(&line).then(|| "`who` without a subject: name it, as `a thread that …`".to_owned()),
+    )
 }
 
 /// Whether a `who` begins its part of a sentence. A question may begin so.
