@@ -339,10 +339,12 @@ impl Storage for Embedded {
 
     async fn broken(&self) -> anyhow::Error {
         let mut broken = self.inner.broken.subscribe();
-        match broken.wait_for(Option::is_some).await.as_deref() {
-            Ok(Some(error)) => error.clone().into(),
+        loop {
+            if let Some(error) = broken.borrow_and_update().as_ref() {
+                return error.clone().into();
+            }
             // The sender lives as long as this storage does.
-            _ => std::future::pending().await,
+            let _ = broken.changed().await;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a service answers over HTTP, whatever storage it has. Each is a function over one that is empty.
 
 use crate::places::Place;
-use crate::support::{self, Device, Service, program};
+use crate::support::{Device, Service, program};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -264,7 +264,7 @@ pub fn nobody_is_answered_without_a_token_that_is_valid(place: &Place) {
     let token = service.token("ada");
     let phone = service.device(&token, "phone");
     let as_whom = |token: &str, device: &str| {
-        let asking = support::Device { service: &service, token: token.into(), device: device.into() };
+        let asking = Device { service: &service, token: token.into(), device: device.into() };
         asking.get("/v1/sync/delta").0
     };
     assert_eq!(
