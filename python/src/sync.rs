@@ -53,6 +53,7 @@ fn raised(py: Python<'_>, error: &Error) -> PyErr {
         ErrorKind::Away => "AwayError",
         ErrorKind::Unauthenticated => "UnauthenticatedError",
         ErrorKind::Refused => "RefusedError",
+        ErrorKind::OtherUser => "OtherUserError",
         ErrorKind::Answer => "AnswerError",
         ErrorKind::Edit => "EditError",
         ErrorKind::Setting => "SettingError",

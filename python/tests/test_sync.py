@@ -28,6 +28,7 @@ from touchstone_store.sync import (
     Item,
     Keep,
     Merged,
+    OtherUserError,
     Overwritten,
     Replica,
     Resolution,
@@ -71,7 +72,10 @@ class Service:
             raise AssertionError("it does not say where it listens")
         # Nobody reads on: a pipe that is full would stop the service.
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
-        self.token = self.run("create", "--user", "ada")
+        self.token = self.token_of("ada")
+
+    def token_of(self, user: str) -> str:
+        return self.run("create", "--user", user)
 
     def run(self, *words: str) -> str:
         command = [str(self.program), "token", *words, "--store", str(self.store)]
@@ -362,6 +366,18 @@ def test_a_service_that_is_away_is_told_and_edits_wait(copy: Callable[..., Repli
     with pytest.raises(AwayError):
         phone.sync()
     assert (phone.get("a"), phone.pending()) == ("1", 1)
+
+
+def test_a_copy_is_of_one_user(copy: Callable[..., Replica], service: Service, tmp_path: Path) -> None:
+    phone = copy("phone")
+    phone.sync()
+    phone.put("a", "Ada's")
+    phone.close()
+    with Replica.open(tmp_path / "phone.db", service.url, service.token_of("eve"), attempts=1) as phone:
+        with pytest.raises(OtherUserError, match="with a token of `ada`"):
+            phone.sync()
+        assert (phone.all(), phone.pending()) == ({"a": "Ada's"}, 1)
+    assert copy("phone").sync().sent == 1
 
 
 def test_items_are_rows_of_the_copys_store(copy: Callable[..., Replica]) -> None:

@@ -97,8 +97,12 @@ class RefusedError(SyncError):
     """The service refuses, and will refuse again."""
 
 
+class OtherUserError(SyncError):
+    """The copy is of another user than the token. Nothing of it was sent."""
+
+
 class AnswerError(SyncError):
-    """What answers is no sync service, or a newer one."""
+    """What answers is no sync service, or one of another version."""
 
 
 class EditError(SyncError, ValueError):

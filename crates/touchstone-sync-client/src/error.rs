@@ -28,7 +28,9 @@ pub enum ErrorKind {
     Unauthenticated,
     /// The service refuses, and will refuse again.
     Refused,
-    /// What answers is no sync service, or a newer one.
+    /// The copy is of another user than the token. Nothing of it was sent.
+    OtherUser,
+    /// What answers is no sync service, or one of another version.
     Answer,
     /// An object's name or data is none that a service takes.
     Edit,
@@ -78,6 +80,7 @@ impl fmt::Display for Error {
             ErrorKind::Store => "the local copy failed",
             ErrorKind::Away => "the sync service cannot be reached now",
             ErrorKind::Unauthenticated | ErrorKind::Refused => "the sync service refuses",
+            ErrorKind::OtherUser => "this copy is another user's",
             ErrorKind::Answer => "this is no answer of a sync service",
             ErrorKind::Edit => "no sync service takes this edit",
             ErrorKind::Setting => "the sync service cannot be asked so",

@@ -26,6 +26,7 @@ mod conflict;
 mod error;
 mod local;
 mod opening;
+mod owner;
 mod pull;
 mod push;
 mod retry;
@@ -48,6 +49,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::fs::File;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use touchstone_store::Store;
@@ -67,6 +69,8 @@ struct Inner {
     retry: Retry,
     /// Held by the one that syncs, of all threads and of all programs.
     turn: Mutex<File>,
+    /// Whether the token is known to be of the copy's user.
+    is_of_user: AtomicBool,
     on_conflict: Option<Decide>,
     on_displaced: Option<Tell>,
     /// Who calls `on_displaced` now.
@@ -198,8 +202,8 @@ impl Replica {
     /// [`Retry`] says; the thread waits meanwhile. So it does while another thread or another program syncs the same copy.
     ///
     /// # Errors
-    /// When the service was away each time, or refuses, or the store cannot be written. What was done until then stays, and the next
-    /// call goes on from there.
+    /// When the service was away each time, or refuses, the token is of another user than the copy, or the store cannot be written. What
+    /// was done until then stays, and the next call goes on from there.
     pub fn sync(&self) -> Result<Synced> {
         let mut failures = 0;
         loop {
@@ -237,7 +241,7 @@ impl Replica {
             rounds += 1;
             match problem.kind.rsplit('/').next() {
                 _ if rounds >= ROUNDS_MAX => return Err(Failure::Problem(problem).into()),
-                Some("unknown-device") => self.client().register()?,
+                Some("unknown-device") => self.register()?,
                 Some("cursor-lost") => self.begin_anew(true)?,
                 Some("cursor-ahead" | "other-history") => self.begin_anew(false)?,
                 _ => return Err(Failure::Problem(problem).into()),
@@ -246,6 +250,7 @@ impl Replica {
     }
 
     fn round(&self, synced: &mut Synced) -> Asked<()> {
+        self.check_user()?;
         if !self.state()?.is_whole {
             self.fetch_everything(synced)?;
         }

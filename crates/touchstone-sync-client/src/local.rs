@@ -83,6 +83,8 @@ pub(crate) struct StateRow {
     pub(crate) cursor: u64,
     /// Whether it has what was made before the cursor; else everything has to be fetched.
     pub(crate) is_whole: bool,
+    /// Whose copy it is; none before the service has told.
+    pub(crate) user: Option<String>,
 }
 
 /// A name that nobody else makes: 128 random bits.

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use touchstone_store::Store;
 
@@ -123,6 +124,7 @@ impl Options {
                 store,
                 retry: self.retry,
                 turn: Mutex::new(turn),
+                is_of_user: AtomicBool::new(false),
                 on_conflict: self.on_conflict,
                 on_displaced: self.on_displaced,
                 telling: Mutex::default(),
@@ -149,7 +151,7 @@ fn named(store: &Store, device: &str) -> Result<String> {
         return Ok(state.client);
     }
     let client = format!("{device}-{}", &unique_name()?[..16]);
-    let state = StateRow { id: 0, client, history: None, cursor: 0, is_whole: false };
+    let state = StateRow { id: 0, client, history: None, cursor: 0, is_whole: false, user: None };
     let kept = store.write(|transaction| match transaction.get::<StateRow>(&0)? {
         Some(other) => Ok(other),
         None => transaction.insert(&state).map(|()| state),

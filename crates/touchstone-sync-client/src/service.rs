@@ -1,6 +1,6 @@
 //! The service's requests, over HTTP.
 
-use crate::wire::{Everything, Page, Problem, Told, Upload, Uploaded};
+use crate::wire::{Everything, Page, Problem, Registered, Registration, Told, Upload, Uploaded};
 use crate::{Error, ErrorKind, Result};
 use serde::de::DeserializeOwned;
 use std::fmt;
@@ -165,11 +165,9 @@ impl Client {
         Client { agent, service, name }
     }
 
-    /// Makes this copy known to the service.
-    pub(crate) fn register(&self) -> Asked<()> {
-        let body = serde_json::json!({ "device": self.name });
-        let _: serde_json::Value = self.post("/v1/clients", &body)?;
-        Ok(())
+    /// Makes this copy known to the service, which says whose it is. Where it has to be of a user, it is registered for no other.
+    pub(crate) fn register(&self, user: Option<&str>) -> Asked<Registered> {
+        self.post("/v1/clients", &Registration { user, device: &self.name })
     }
 
     pub(crate) fn upload(&self, upload: &Upload<'_>) -> Asked<Uploaded> {

@@ -325,7 +325,7 @@ mod tests {
         let (asked, _) = listener.accept().unwrap();
         let mut line = String::new();
         BufReader::new(&asked).read_line(&mut line).unwrap();
-        assert!(line.starts_with("GET /v1/sync/full "), "a sync comes first, and not another stream: {line}");
+        assert!(line.starts_with("POST /v1/clients "), "a sync comes first, and not another stream: {line}");
         wake.send(Wake::Stop).unwrap();
         drop((asked, listener));
         following.join().unwrap().unwrap();

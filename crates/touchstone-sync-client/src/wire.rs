@@ -2,6 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
+/// A device that is to be known.
+#[derive(Debug, Serialize)]
+pub(crate) struct Registration<'r> {
+    /// Whose it has to be; where the token is another user's, nothing is registered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) user: Option<&'r str>,
+    pub(crate) device: &'r str,
+}
+
+/// A device that is known.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Registered {
+    /// Whose it is.
+    pub(crate) user: String,
+}
+
 /// An upload.
 #[derive(Debug, Serialize)]
 pub(crate) struct Upload<'u> {

@@ -69,7 +69,8 @@ fn an_upload_whose_answer_is_lost_is_applied_once_though_the_program_ends() {
     let laptop = hosted.copy("laptop");
     hosted.copy("phone").sync().unwrap();
     hosted.copy("phone").put("a", "1").unwrap();
-    hosted.faults(&[Fault::LosesAnswer]);
+    // The first is asked whose the token is.
+    hosted.faults(&[Fault::None, Fault::LosesAnswer]);
     let error = hosted.copy("phone").sync().unwrap_err();
     assert!(error.passes() && error.kind() == ErrorKind::Away, "{error}");
     laptop.sync().unwrap();
@@ -418,6 +419,56 @@ fn what_could_never_be_asked_is_told_when_the_copy_is_opened() {
     let error = open(hosted.options().device("Grüße"));
     assert!(error.to_string().contains("printable characters of ASCII"), "{error}");
     assert!(!hosted.path("never").exists());
+}
+
+/// Found by a user: what waited in the outbox was sent as the other user's, and the copy became one of the other's objects.
+#[test]
+fn a_copy_that_is_opened_with_another_users_token_sends_nothing_takes_nothing_and_says_so() {
+    let hosted = Hosted::start();
+    let phone = hosted.copy("phone");
+    phone.put("a", "1").unwrap();
+    phone.sync().unwrap();
+    phone.put("b", "Ada's").unwrap();
+    drop(phone);
+    let stored = hosted.stored();
+    let open = |token: &str| {
+        let service = Service::new(&hosted.address, token);
+        Options::new(service).retry(quick(1)).open(hosted.path("phone")).unwrap()
+    };
+    let mistaken = open(&hosted.token_of("eve"));
+    let before = hosted.asked().len();
+    let refused = |error: touchstone_sync_client::Error| {
+        assert_eq!(error.kind(), ErrorKind::OtherUser, "{error}");
+        assert!(error.to_string().contains("open it with a token of `ada`"), "{error}");
+    };
+    refused(mistaken.sync().unwrap_err());
+    refused(mistaken.watch(|_| ()).unwrap().wait().unwrap_err());
+    assert_eq!(hosted.devices("eve"), [""; 0]);
+    // Such a mistake has registered it, before copies knew whose they are.
+    hosted.register("eve", &stored[0].client);
+    refused(mistaken.sync().unwrap_err());
+    assert_eq!(hosted.asked()[before..], ["POST /v1/clients"; 3]);
+    assert_eq!((shown(&mistaken), mistaken.pending().unwrap()), (texts([("a", "1"), ("b", "Ada's")]), 1));
+    assert_eq!(hosted.stored(), stored);
+    drop(mistaken);
+    // Another token of the same user is as good as the first.
+    assert_eq!(open(&hosted.token_of("ada")).sync().unwrap().sent, 1);
+}
+
+/// Whose it is the service has not told yet: nobody's.
+#[test]
+fn a_copy_becomes_that_of_the_user_by_whose_token_it_is_known_first() {
+    let hosted = Hosted::start();
+    let phone = hosted.copy("phone");
+    phone.put("a", "1").unwrap();
+    hosted.faults(&[Fault::LosesRequest]);
+    phone.sync().unwrap_err();
+    drop(phone);
+    let eves = Service::new(&hosted.address, hosted.token_of("eve"));
+    let phone = Options::new(eves).open(hosted.path("phone")).unwrap();
+    assert_eq!((phone.sync().unwrap().sent, hosted.devices("eve").len()), (1, 1));
+    assert_eq!(hosted.copy("phone").sync().unwrap_err().kind(), ErrorKind::OtherUser);
+    assert_eq!(hosted.devices("ada"), [""; 0]);
 }
 
 #[test]

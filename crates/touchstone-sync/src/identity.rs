@@ -51,10 +51,10 @@ impl Identity for Tokens {
         if let Some(named) = named
             && self.storage.name_of(account).await?.as_deref() != Some(named)
         {
-            return Err(Problem::new(
-                Kind::Forbidden,
-                "the token is of another user than the one that is named: leave `user` out",
-            ));
+            let detail = format!(
+                "the token is not of the user `{named}`, whom the registration names: ask with a token of `{named}`, or leave `user` out"
+            );
+            return Err(Problem::new(Kind::Forbidden, detail));
         }
         Ok(account)
     }

@@ -39,8 +39,10 @@ pub enum Kind {
     Unauthenticated,
     /// The token's user has no such device.
     UnknownDevice,
-    /// The token is another user's.
+    /// The token is of another user than the one that is named.
     Forbidden,
+    /// The user has as many devices as are taken.
+    TooManyDevices,
     /// The request is not what the OpenAPI document says.
     Malformed,
     /// The body is longer than is taken.
@@ -81,7 +83,10 @@ impl Kind {
             Kind::UnknownDevice => {
                 ("unknown-device", StatusCode::UNAUTHORIZED, "The device is not registered")
             }
-            Kind::Forbidden => ("forbidden", StatusCode::FORBIDDEN, "Not yours"),
+            Kind::Forbidden => ("forbidden", StatusCode::FORBIDDEN, "The token is another user's"),
+            Kind::TooManyDevices => {
+                ("too-many-devices", StatusCode::FORBIDDEN, "The user has too many devices")
+            }
             Kind::Malformed => ("malformed", StatusCode::UNPROCESSABLE_ENTITY, "The request makes no sense"),
             Kind::TooLong => ("too-long", StatusCode::PAYLOAD_TOO_LARGE, "The request is too long"),
             Kind::NotFound => ("not-found", StatusCode::NOT_FOUND, "There is no such path"),
@@ -152,7 +157,7 @@ impl Problem {
             Refusal::FutureCursor { .. } => Kind::CursorAhead,
             Refusal::LostCursor { .. } => Kind::CursorLost,
             Refusal::OtherHistory { .. } => Kind::OtherHistory,
-            Refusal::TooManyDevices { .. } => Kind::Forbidden,
+            Refusal::TooManyDevices { .. } => Kind::TooManyDevices,
             Refusal::TooMuch { .. } => Kind::TooLong,
             Refusal::Conflict { .. } => Kind::Conflict,
         };

@@ -146,11 +146,7 @@ impl Hosted {
             more_stored: Condvar::new(),
             asked: Mutex::default(),
         });
-        let token = Token::make().unwrap();
-        runtime.block_on(async {
-            let ada = storage.user("ada").await.unwrap();
-            storage.keep_token(ada, &token.hash(), 0, None).await.unwrap();
-        });
+        let token = runtime.block_on(token(&storage, "ada"));
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::clone(&front);
@@ -159,7 +155,6 @@ impl Hosted {
             async move { front.answer(request).await }
         });
         runtime.spawn(async move { axum::serve(listener, paths).await });
-        let token = token.reveal().to_owned();
         Hosted {
             front,
             runtime,
@@ -202,7 +197,31 @@ impl Hosted {
         self.runtime.block_on(storage.forget(i64::MAX)).unwrap();
     }
 
-    /// Makes the user's token unknown.
+    /// Another token, of any user.
+    pub fn token_of(&self, user: &str) -> String {
+        let storage = Arc::clone(&self.storage.lock().unwrap());
+        self.runtime.block_on(token(&storage, user))
+    }
+
+    /// The devices of a user, by name.
+    pub fn devices(&self, user: &str) -> Vec<String> {
+        let storage = Arc::clone(&self.storage.lock().unwrap());
+        self.runtime.block_on(async {
+            let account = storage.user(user).await.unwrap();
+            storage.devices(account).await.unwrap().into_iter().map(|known| known.name).collect()
+        })
+    }
+
+    /// Makes a device of a user known, as another program may have done before.
+    pub fn register(&self, user: &str, device: &str) {
+        let storage = Arc::clone(&self.storage.lock().unwrap());
+        self.runtime.block_on(async {
+            let account = storage.user(user).await.unwrap();
+            storage.register(account, device).await.unwrap();
+        });
+    }
+
+    /// Makes every token unknown.
     pub fn revoke(&self) {
         let storage = Arc::clone(&self.storage.lock().unwrap());
         self.runtime.block_on(async {
@@ -268,6 +287,14 @@ impl Hosted {
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(format!("{name}.db"))
     }
+}
+
+/// A new token of a user, who is made where there is none.
+async fn token(storage: &Embedded, user: &str) -> String {
+    let token = Token::make().unwrap();
+    let account = storage.user(user).await.unwrap();
+    storage.keep_token(account, &token.hash(), 0, None).await.unwrap();
+    token.reveal().to_owned()
 }
 
 fn app(storage: &Arc<Embedded>, limits: &Limits) -> (App, Router) {

@@ -6,6 +6,7 @@ use super::asking::Admitted;
 use super::body::Body;
 use crate::limits::NAME_BYTES_MAX;
 use crate::problem::{Kind, Problem};
+use crate::storage::{Error, Refusal};
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
@@ -16,7 +17,7 @@ use utoipa::ToSchema;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Registration {
-    /// The user; the token says it too.
+    /// The user; the token says it too. Where that is another one, nothing is registered.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 256, pattern = "^[!-~]([ -~]*[!-~])?$")]
     user: Option<String>,
@@ -30,11 +31,13 @@ pub(super) struct Registration {
 pub(super) struct Registered {
     /// What the device sends as `x-client`.
     id: String,
+    /// Whose device it is: the token's user.
+    user: String,
     /// Which history the user's revisions are of.
     history: String,
 }
 
-/// Makes a device of the token's user known. One that is known stays as it is.
+/// Makes a device of the token's user known, and tells whose it is. One that is known stays as it is.
 #[utoipa::path(
     post,
     path = "/v1/clients",
@@ -58,8 +61,9 @@ pub(super) async fn register(
     let account = app.identity.account(&headers, registration.user.as_deref()).await?;
     app.allow(account)?;
     app.storage.register(account, &registration.device).await?;
+    let user = app.storage.name_of(account).await?.ok_or(Error::Refused(Refusal::UnknownUser))?;
     let history = app.storage.standing(account).await?.history;
-    Ok(to_json(&Registered { id: registration.device, history }))
+    Ok(to_json(&Registered { id: registration.device, user, history }))
 }
 
 /// Refuses a name that could not be sent in a header, or is longer than names are.

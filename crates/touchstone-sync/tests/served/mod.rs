@@ -13,6 +13,7 @@ macro_rules! every_answer_is_given {
     () => {
         every_answer_is_given!(
             two_devices_share_what_one_of_them_uploads,
+            a_registration_tells_whose_the_token_is_and_is_made_for_nobody_else,
             metrics_are_told_at_an_address_of_their_own,
             answers_are_written_as_the_protocol_for_services_has_them,
             everything_is_streamed_whole_where_it_is_packed,
@@ -56,6 +57,21 @@ pub fn two_devices_share_what_one_of_them_uploads(place: &Place) {
     assert_eq!((everything["changes"].as_array().map(Vec::len), &everything["cursor"]), (Some(1), &json!(2)));
     let history = everything["history"].as_str().unwrap();
     assert_eq!(laptop.get(&format!("/v1/sync/delta?cursor=2&history={history}")).0, 200);
+}
+
+/// Found by a user: a device could not know whose its token is, and sent one user's edits as another's.
+pub fn a_registration_tells_whose_the_token_is_and_is_made_for_nobody_else(place: &Place) {
+    let service = place.service(&[]);
+    let phone = service.device(&service.token("ada"), "phone");
+    let history = phone.get("/v1/sync/full").1["history"].clone();
+    let told = json!({"id": "phone", "user": "ada", "history": history});
+    for registration in [json!({"device": "phone"}), json!({"device": "phone", "user": "ada"})] {
+        assert_eq!(phone.post("/v1/clients", &registration), (200, told.clone()));
+    }
+    let (status, problem) = phone.post("/v1/clients", &json!({"user": "eve", "device": "laptop"}));
+    assert_eq!((status, &problem["type"]), (403, &json!("/problems/forbidden")));
+    assert!(problem["detail"].as_str().unwrap().contains("not of the user `eve`"), "{problem}");
+    assert_eq!(phone.get("/v1/devices").1["devices"].as_array().map(Vec::len), Some(1));
 }
 
 pub fn metrics_are_told_at_an_address_of_their_own(place: &Place) {
@@ -262,7 +278,7 @@ pub fn what_makes_no_sense_is_told_in_problem_details(place: &Place) {
 pub fn nobody_is_answered_without_a_token_that_is_valid(place: &Place) {
     let service = place.service(&[]);
     let token = service.token("ada");
-    let phone = service.device(&token, "phone");
+    service.device(&token, "phone");
     let as_whom = |token: &str, device: &str| {
         let asking = Device { service: &service, token: token.into(), device: device.into() };
         asking.get("/v1/sync/delta").0
@@ -274,8 +290,6 @@ pub fn nobody_is_answered_without_a_token_that_is_valid(place: &Place) {
     assert_eq!(as_whom(&token, "laptop"), 401, "a device that is not registered");
     let eve = service.token("eve");
     assert_eq!(as_whom(&eve, "phone"), 401, "another user's device is none of hers");
-    let (status, problem) = phone.post("/v1/clients", &json!({"user": "eve", "device": "laptop"}));
-    assert_eq!((status, &problem["type"]), (403, &json!("/problems/forbidden")));
     let listed = program()
         .args(["token", "list", "--json", "--user", "ada", "--store"])
         .arg(&place.store)
@@ -436,6 +450,7 @@ pub fn the_document_has_every_path_and_the_program_prints_it(place: &Place) {
     // Found by schemathesis: what the document allowed was refused, and what it forbade was taken.
     let schemas = &served["components"]["schemas"];
     assert!(schemas["Registration"]["properties"]["device"]["pattern"].is_string());
+    assert_eq!(schemas["Registered"]["required"], json!(["id", "user", "history"]));
     assert_eq!(schemas["Change"]["allOf"][1]["oneOf"].as_array().map(Vec::len), Some(2));
     assert_eq!(schemas["Change"]["allOf"][0]["properties"]["base"]["maximum"], json!(u64::MAX));
     let beyond = json!({"changes": [{"id": "a", "data": "1", "base": u64::MAX}]});
