@@ -5,6 +5,7 @@ mod backup;
 mod serve;
 mod token;
 
+use crate::limits::CONNECTIONS;
 use crate::storage::Storage;
 use crate::storage::embedded::Embedded;
 use crate::storage::postgres::Postgres;
@@ -73,7 +74,7 @@ struct Kept {
     )]
     store: PathBuf,
     /// Connections to PostgreSQL at most
-    #[arg(long, value_name = "NUMBER", default_value_t = 16, env = "TOUCHSTONE_SYNC_CONNECTIONS")]
+    #[arg(long, value_name = "NUMBER", default_value_t = CONNECTIONS, env = "TOUCHSTONE_SYNC_CONNECTIONS")]
     connections: usize,
     /// What an acknowledged upload survives
     #[arg(long, value_name = "CLASS", default_value = "consistent", env = "TOUCHSTONE_SYNC_DURABILITY")]

@@ -18,7 +18,7 @@ use tokio_io_timeout::TimeoutWriter;
 use tower_http::add_extension::AddExtension;
 
 /// How long a client may take no byte of what it is answered.
-const TAKEN_WITHIN: Duration = Duration::from_secs(60);
+pub(crate) const TAKEN_WITHIN: Duration = Duration::from_secs(60);
 
 /// A socket whose writes fail where the client takes nothing for too long.
 pub(crate) type Socket = Pin<Box<TimeoutWriter<TcpStream>>>;

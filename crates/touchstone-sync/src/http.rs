@@ -2,7 +2,7 @@
 
 mod answer;
 mod asking;
-mod body;
+pub(crate) mod body;
 mod devices;
 mod download;
 mod full;
@@ -15,7 +15,7 @@ mod shares;
 mod streams;
 mod surroundings;
 mod upload;
-mod watch;
+pub(crate) mod watch;
 
 pub use answer::Version;
 pub use origins::{Origin, allowing};

@@ -15,6 +15,7 @@ pub mod identity;
 pub mod limits;
 pub(crate) mod presence;
 pub mod problem;
+pub mod reference;
 pub mod serve;
 pub mod storage;
 pub mod token;

@@ -11,6 +11,12 @@ pub const PAGE_MAX: u32 = 1_000;
 /// Versions of a page where the request does not say.
 pub const PAGE: u32 = 100;
 
+/// For how long deletions and names of changes are remembered where nobody says, as an option has it.
+pub const REMEMBER: &str = "2160h";
+
+/// Connections to PostgreSQL where nobody says.
+pub const CONNECTIONS: usize = 16;
+
 /// Limits that the service's owner sets.
 #[derive(Clone, Debug)]
 pub struct Limits {

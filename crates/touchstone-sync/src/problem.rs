@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 const RETRY_AFTER: &str = "1";
 
 /// Bytes of a detail at most.
-const DETAIL_BYTES_MAX: usize = 1_000;
+pub(crate) const DETAIL_BYTES_MAX: usize = 1_000;
 
 /// What went wrong, and what to do about it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -32,82 +32,105 @@ pub struct Problem {
     ends: bool,
 }
 
-/// The problems that there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// No token, or one that is unknown, revoked or expired.
-    Unauthenticated,
-    /// The token's user has no such device.
-    UnknownDevice,
-    /// The token is of another user than the one that is named.
-    Forbidden,
-    /// The user has as many devices as are taken.
-    TooManyDevices,
-    /// The request is not what the OpenAPI document says.
-    Malformed,
-    /// The body is longer than is taken.
-    TooLong,
-    /// There is no such path.
-    NotFound,
-    /// The path has no such method.
-    Method,
-    /// The body is of another type than JSON.
-    MediaType,
-    /// The body did not come in time.
-    TooSlow,
-    /// The cursor is beyond the last revision.
-    CursorAhead,
-    /// Deletions after the cursor are forgotten.
-    CursorLost,
-    /// The revisions are of another history.
-    OtherHistory,
-    /// Objects are not at the base that is named.
-    Conflict,
-    /// The user asks more often than is allowed.
-    TooMany,
-    /// The service has more to do than it takes.
-    Busy,
-    /// The storage cannot be reached.
-    Away,
-    /// The storage has no room to write.
-    Full,
-    /// The service failed.
-    Failed,
+/// A row for each problem: what it means, its name, the last word of its type, its status, its title, and what a client does about it.
+macro_rules! problems {
+    ($($(#[doc = $meaning:literal])+ $kind:ident: $word:literal, $status:ident, $title:literal, $remedy:literal;)+) => {
+        /// The problems that there are.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Kind {
+            $($(#[doc = $meaning])+ $kind,)+
+        }
+
+        impl Kind {
+            /// All of them.
+            pub const ALL: &[Kind] = &[$(Kind::$kind),+];
+
+            /// What is always said of it.
+            pub(crate) fn said(self) -> Said {
+                match self {
+                    $(Kind::$kind => Said {
+                        word: $word,
+                        status: StatusCode::$status,
+                        title: $title,
+                        meaning: concat!($($meaning),+),
+                        remedy: $remedy,
+                    },)+
+                }
+            }
+        }
+    };
 }
 
-impl Kind {
-    /// The last word of its type, its status, and its title.
-    fn said(self) -> (&'static str, StatusCode, &'static str) {
-        match self {
-            Kind::Unauthenticated => ("unauthenticated", StatusCode::UNAUTHORIZED, "No valid token"),
-            Kind::UnknownDevice => {
-                ("unknown-device", StatusCode::UNAUTHORIZED, "The device is not registered")
-            }
-            Kind::Forbidden => ("forbidden", StatusCode::FORBIDDEN, "The token is another user's"),
-            Kind::TooManyDevices => {
-                ("too-many-devices", StatusCode::FORBIDDEN, "The user has too many devices")
-            }
-            Kind::Malformed => ("malformed", StatusCode::UNPROCESSABLE_ENTITY, "The request makes no sense"),
-            Kind::TooLong => ("too-long", StatusCode::PAYLOAD_TOO_LARGE, "The request is too long"),
-            Kind::NotFound => ("not-found", StatusCode::NOT_FOUND, "There is no such path"),
-            Kind::Method => ("method", StatusCode::METHOD_NOT_ALLOWED, "The path has no such method"),
-            Kind::MediaType => ("media-type", StatusCode::UNSUPPORTED_MEDIA_TYPE, "The body is no JSON"),
-            Kind::TooSlow => ("too-slow", StatusCode::REQUEST_TIMEOUT, "The request did not come in time"),
-            Kind::CursorAhead => {
-                ("cursor-ahead", StatusCode::CONFLICT, "The cursor is beyond the last revision")
-            }
-            Kind::CursorLost => ("cursor-lost", StatusCode::GONE, "Deletions after the cursor are forgotten"),
-            Kind::OtherHistory => {
-                ("other-history", StatusCode::CONFLICT, "The revisions are of another history")
-            }
-            Kind::Conflict => ("conflict", StatusCode::CONFLICT, "Objects were changed meanwhile"),
-            Kind::TooMany => ("too-many", StatusCode::TOO_MANY_REQUESTS, "Too many requests"),
-            Kind::Busy => ("busy", StatusCode::SERVICE_UNAVAILABLE, "The service has too much to do"),
-            Kind::Away => ("away", StatusCode::SERVICE_UNAVAILABLE, "The storage is away"),
-            Kind::Full => ("full", StatusCode::SERVICE_UNAVAILABLE, "The storage has no room"),
-            Kind::Failed => ("failed", StatusCode::INTERNAL_SERVER_ERROR, "The service failed"),
-        }
-    }
+/// What is always said of a problem.
+pub(crate) struct Said {
+    /// The last word of its type.
+    pub(crate) word: &'static str,
+    pub(crate) status: StatusCode,
+    title: &'static str,
+    /// When it is told, for the guide.
+    pub(crate) meaning: &'static str,
+    /// What a client does about it, for the guide.
+    pub(crate) remedy: &'static str,
+}
+
+problems! {
+    /// No token, or one that is unknown, revoked or expired.
+    Unauthenticated: "unauthenticated", UNAUTHORIZED, "No valid token",
+        "ask the service's owner for a token";
+    /// The token's user has no such device.
+    UnknownDevice: "unknown-device", UNAUTHORIZED, "The device is not registered",
+        "register the device with `POST /v1/clients`, and ask again";
+    /// The token is of another user than the one that is named.
+    Forbidden: "forbidden", FORBIDDEN, "The token is another user's",
+        "ask with a token of the user that is named, or leave `user` out";
+    /// The user has as many devices as are taken.
+    TooManyDevices: "too-many-devices", FORBIDDEN, "The user has too many devices",
+        "register with the name of a device that is no more";
+    /// The request is not what the OpenAPI document says.
+    Malformed: "malformed", UNPROCESSABLE_ENTITY, "The request makes no sense",
+        "do not send it again as it is; where one change is wrong, `detail` begins with its place, as `changes[3]`";
+    /// The body is longer than is taken, or the versions that would be given back are.
+    TooLong: "too-long", PAYLOAD_TOO_LARGE, "The request is too long",
+        "send fewer changes at a time";
+    /// There is no such path.
+    NotFound: "not-found", NOT_FOUND, "There is no such path",
+        "look at the service's address; `/v1/openapi.json` has every path";
+    /// The path has no such method.
+    Method: "method", METHOD_NOT_ALLOWED, "The path has no such method",
+        "take one that `/v1/openapi.json` has";
+    /// The body is of another type than JSON, or packed in an unknown way.
+    MediaType: "media-type", UNSUPPORTED_MEDIA_TYPE, "The body is no JSON",
+        "send `content-type: application/json`, and the body as it is, or packed with `gzip` or `zstd`";
+    /// The body did not come in time.
+    TooSlow: "too-slow", REQUEST_TIMEOUT, "The request did not come in time",
+        "send it again";
+    /// The cursor is beyond the last revision.
+    CursorAhead: "cursor-ahead", CONFLICT, "The cursor is beyond the last revision",
+        "fetch everything with `GET /v1/sync/full`, and go on from its cursor";
+    /// Deletions after the cursor are forgotten.
+    CursorLost: "cursor-lost", GONE, "Deletions after the cursor are forgotten",
+        "fetch everything with `GET /v1/sync/full`, and go on from its cursor";
+    /// The revisions are of another history.
+    OtherHistory: "other-history", CONFLICT, "The revisions are of another history",
+        "fetch everything with `GET /v1/sync/full`, and go on from its cursor, with its `history`";
+    /// Objects are not at the base that is named.
+    Conflict: "conflict", CONFLICT, "Objects were changed meanwhile",
+        "make the changes anew on what `current` has, with its revisions as `base`";
+    /// The user's devices ask more often than is allowed, or have too many streams.
+    TooMany: "too-many", TOO_MANY_REQUESTS, "Too many requests",
+        "wait for the seconds of `retry-after`; then ask less often, and for more at a time";
+    /// The service has more to do than it takes.
+    Busy: "busy", SERVICE_UNAVAILABLE, "The service has too much to do",
+        "wait for the seconds of `retry-after`, and longer each time";
+    /// The storage cannot be reached.
+    Away: "away", SERVICE_UNAVAILABLE, "The storage is away",
+        "as for `busy`; the upload may be stored, so send it again with the same names of its changes";
+    /// The storage has no room to write.
+    Full: "full", SERVICE_UNAVAILABLE, "The storage has no room",
+        "as for `busy`; downloads are answered meanwhile";
+    /// The service failed.
+    Failed: "failed", INTERNAL_SERVER_ERROR, "The service failed",
+        "tell the service's owner the `x-request-id` of the answer, which the log has; an upload is sent again as for `away`";
 }
 
 /// A detail of a length that anybody reads: it may have a client's own words in it, as long as it sent them.
@@ -122,7 +145,7 @@ fn shortened(mut detail: String) -> String {
 impl Problem {
     /// A problem, with what failed on which input.
     pub fn new(kind: Kind, detail: impl Into<String>) -> Problem {
-        let (word, status, title) = kind.said();
+        let Said { word, status, title, .. } = kind.said();
         Problem {
             kind: format!("/problems/{word}"),
             title,
@@ -209,5 +232,25 @@ impl IntoResponse for Problem {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_problem_has_a_type_of_its_own() {
+        let words: BTreeSet<&str> = Kind::ALL.iter().map(|kind| kind.said().word).collect();
+        assert_eq!(words.len(), Kind::ALL.len());
+    }
+
+    /// It was told as if the token was another user's.
+    #[test]
+    fn too_many_devices_are_told_as_such() {
+        let problem = Problem::from(Error::from(Refusal::TooManyDevices { most: 7 }));
+        assert_eq!((problem.kind.as_str(), problem.status), ("/problems/too-many-devices", 403));
+        assert!(problem.detail().contains("has 7 devices"), "{}", problem.detail());
     }
 }

@@ -12,13 +12,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
 /// How long requests may take that are under way when the service is to end.
-const END_WITHIN: Duration = Duration::from_secs(20);
+pub(crate) const END_WITHIN: Duration = Duration::from_secs(20);
 
 /// How long a client may take to send the head of its first request.
-const HEAD_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long a connection may wait for its next request.
-const IDLE_FOR: Duration = Duration::from_secs(75);
+pub(crate) const IDLE_FOR: Duration = Duration::from_secs(75);
 
 /// How long the last bytes of streams may take.
 const STREAMS_END_WITHIN: Duration = Duration::from_secs(1);

@@ -6,7 +6,7 @@
 //! **Order.** A revision is given when the user's row is locked by its upload, and the lock is held until the upload is stored. So
 //! whoever sees a revision sees all before it.
 
-mod decide;
+pub(crate) mod decide;
 pub mod embedded;
 mod gather;
 pub mod postgres;
@@ -21,10 +21,10 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 /// Bytes of a page's data from which on it ends, so that no answer takes memory without a bound.
-const PAGE_BYTES_MAX: usize = 1 << 20;
+pub(crate) const PAGE_BYTES_MAX: usize = 1 << 20;
 
 /// Devices of a user at most.
-const DEVICES_MAX: u64 = 10_000;
+pub(crate) const DEVICES_MAX: u64 = 10_000;
 
 /// A user, known to the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,20 +1,150 @@
-//! The commands of the pages do what these say: from nothing to a change that is shared, and what its owner does with a service.
+//! The commands of the pages do what these say: from nothing to a change that is shared, and what its owner does with a service. The guide's tables
+//! say what the code does: `UPDATE=1 cargo test -p touchstone-sync --test guide` rewrites them.
 
 mod support;
 
 use serde_json::json;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{Service, place, program};
+use touchstone_sync::reference;
 
 /// What the guide's fenced blocks hold, of those that begin with `text`.
 fn blocks(guide: &str) -> Vec<&str> {
     guide.split("```text\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect()
 }
 
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
+}
+
 fn page(name: &str) -> String {
-    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    std::fs::read_to_string(pages.join(name)).unwrap()
+    std::fs::read_to_string(path(name)).unwrap()
+}
+
+/// The page with other contents of a region, which lies between two lines of comment.
+fn with_region(page: &str, name: &str, contents: &str) -> String {
+    let (before, rest) = page.split_once(&format!("<!-- BEGIN: {name} -->\n")).expect("the region begins");
+    let end = format!("<!-- END: {name} -->");
+    let (_, after) = rest.split_once(&end).expect("the region ends");
+    format!("{before}<!-- BEGIN: {name} -->\n\n{}\n\n{end}{after}", contents.trim())
+}
+
+#[test]
+fn the_guides_tables_of_problems_and_limits_say_what_the_code_does() {
+    let guide = page("guide-sync.md");
+    let fresh = with_region(&guide, "problems", &reference::problems());
+    let fresh = with_region(&fresh, "limits", &reference::limits());
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path("guide-sync.md"), &fresh).unwrap();
+    } else {
+        assert!(
+            fresh == guide,
+            "docs/guide-sync.md is stale: `UPDATE=1 cargo test -p touchstone-sync --test guide` makes it fresh"
+        );
+    }
+}
+
+/// Numbers and times of the code that no client meets, nor an owner: how the work is cut, how often something is looked at, and bytes of secrets.
+const NO_LIMITS: [&str; 25] = [
+    "ALIVE_EVERY",
+    "ALLOWED_FOR",
+    "ATTEMPTS",
+    "BYTES",
+    "CONNECTIONS_MAX",
+    "DEVICES",
+    "FORGET_EVERY",
+    "GROUP",
+    "LOOK_EVERY",
+    "MOST",
+    "NAME_BYTES",
+    "PACKED_FROM",
+    "PAGE_BYTES",
+    "PROBE",
+    "PROBE_BYTES",
+    "RANGE",
+    "READS",
+    "SECRET_BYTES",
+    "SILENT_FOR",
+    "STREAMS_END_WITHIN",
+    "SUM_EVERY",
+    "TOGETHER",
+    "TRIM_EVERY",
+    "UNSEEN",
+    "WAITING",
+];
+
+fn sources(folder: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.extension().and_then(|end| end.to_str()) {
+            _ if path.is_dir() => sources(&path, text),
+            Some("rs") => text.push_str(&std::fs::read_to_string(path).unwrap()),
+            _ => {}
+        }
+    }
+}
+
+/// A limit that is new is in the table, or somebody says that it is none.
+#[test]
+fn every_number_of_the_code_is_in_the_table_or_no_limit() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut text = String::new();
+    sources(&folder, &mut text);
+    let of_limits = ["usize", "u32", "u64", "i64", "Duration"];
+    let numbers = text.lines().filter_map(|line| {
+        let (_, constant) = line.split_once("const ")?;
+        let (name, rest) = constant.split_once(": ")?;
+        of_limits.contains(&rest.split([' ', ';']).next()?).then_some(name)
+    });
+    let numbers: BTreeSet<&str> = numbers.collect();
+    let table = std::fs::read_to_string(folder.join("reference.rs")).unwrap();
+    let in_table: BTreeSet<&str> = table.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    let none: BTreeSet<&str> = NO_LIMITS.into_iter().collect();
+    let nowhere: Vec<_> =
+        numbers.iter().filter(|name| !in_table.contains(*name) && !none.contains(*name)).collect();
+    assert!(nowhere.is_empty(), "in src/reference.rs or in NO_LIMITS has to be: {nowhere:?}");
+    let gone: Vec<_> = none.difference(&numbers).collect();
+    assert!(gone.is_empty(), "no number of the code any more: {gone:?}");
+}
+
+/// What the table says of options, `serve` says too.
+#[test]
+fn the_tables_options_are_those_of_serve_with_their_defaults() {
+    let help = program().args(["serve", "--help"]).output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let table = reference::limits();
+    let rows: Vec<Vec<&str>> = table.lines().map(|row| row.split(" | ").collect()).collect();
+    let named: Vec<(&str, &str)> = rows
+        .iter()
+        .filter(|row| row.len() == 4 && row[2].starts_with("`--"))
+        .map(|row| (row[2].trim_matches('`'), row[1]))
+        .collect();
+    let of_help = |option: &str| {
+        let (_, rest) = help.split_once(&format!("{option} <"))?;
+        Some(rest.split("\n      --").next().unwrap_or_default().to_owned())
+    };
+    for (option, most) in &named {
+        let said = of_help(option).unwrap_or_else(|| panic!("`serve` has no {option}"));
+        let default = said.split_once("[default: ").map(|(_, rest)| rest.split(']').next().unwrap());
+        let most = most.replace(',', "");
+        match default {
+            Some(default) => {
+                assert!(most.split(' ').next() == Some(default), "{option}: {most}, and {default} in `serve`")
+            }
+            None => assert!(!most.contains(char::is_numeric), "{option}: {most}, and nothing in `serve`"),
+        }
+    }
+    let of_numbers = help.lines().filter_map(|line| {
+        let (option, value) = line.trim().split_once(" <")?;
+        ["NUMBER>", "TIME>"].contains(&value.split(' ').next()?).then_some(option)
+    });
+    // How many threads answer is no limit.
+    let missing: Vec<_> = of_numbers
+        .filter(|option| *option != "--threads" && named.iter().all(|(known, _)| known != option))
+        .collect();
+    assert!(missing.is_empty() && named.len() >= 5, "not in the table: {missing:?}; in it: {named:?}");
 }
 
 #[test]

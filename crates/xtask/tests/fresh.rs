@@ -155,6 +155,8 @@ fn generated(tree: &Tree, page: &str, region: &str, formats: &BTreeMap<&str, Typ
         None if region == "factors" => Some(factors()),
         None if region == "subjects" => Some(table::subjects(&project.kits)),
         None if region == "result" || region == "results" => None,
+        // `tests/guide.rs` of the sync service makes them.
+        None if region == "problems" || region == "limits" => None,
         Some(("sources", name)) => Some(published::sources(suite_named(&suites, name))),
         Some(("claims", name)) => Some(published::claims(suite_named(&suites, name), By::Page)),
         Some(("ours", name)) => Some(published::claims(suite_named(&suites, name), By::Ours)),

@@ -3,7 +3,7 @@
 use super::Kept;
 use crate::http::{App, Origin};
 use crate::identity::Tokens;
-use crate::limits::Limits;
+use crate::limits::{Limits, REMEMBER};
 use crate::serve::{Tls, serve};
 use crate::storage::Storage;
 use crate::upkeep;
@@ -43,7 +43,7 @@ pub(super) struct Serve {
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().user_streams, env = "TOUCHSTONE_SYNC_USER_STREAMS")]
     user_streams: usize,
     /// For how long deletions are remembered, such as `2160h`: a device that was away for longer fetches everything
-    #[arg(long, value_name = "TIME", default_value = "2160h", env = "TOUCHSTONE_SYNC_REMEMBER")]
+    #[arg(long, value_name = "TIME", default_value = REMEMBER, env = "TOUCHSTONE_SYNC_REMEMBER")]
     remember: SignedDuration,
     /// The address and the port to tell metrics at, at the path `/metrics`; nowhere, unless said
     #[arg(long, value_name = "ADDRESS", env = "TOUCHSTONE_SYNC_METRICS")]

@@ -24,7 +24,7 @@ pub(super) struct Body<T> {
 }
 
 /// Bytes of a body whose user is not known before it is read: it names a device.
-const SMALL_BYTES_MAX: usize = 8 << 10;
+pub(crate) const SMALL_BYTES_MAX: usize = 8 << 10;
 
 /// Bytes of room that a body takes at least when it turns out to need more.
 const PIECE_BYTES: usize = 16 << 10;

@@ -32,7 +32,7 @@ use tokio_util::task::TaskTracker;
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// Bytes that a client may send behind its request.
-const UNASKED_MAX: usize = 64 << 10;
+pub(crate) const UNASKED_MAX: usize = 64 << 10;
 
 /// What a stream says that has no news.
 const ALIVE: Bytes = Bytes::from_static(b":\n\n");

@@ -6,7 +6,7 @@ use crate::change::{Change, Upload, Uploaded, Version};
 use std::collections::HashMap;
 
 /// Bytes of the versions that an answer to an upload gives back at most.
-const GIVEN_BACK_BYTES_MAX: usize = 4 << 20;
+pub(crate) const GIVEN_BACK_BYTES_MAX: usize = 4 << 20;
 
 /// What a storage has of a user, as it is within the transaction of a device's upload.
 pub(super) trait Lookup {

@@ -2,7 +2,7 @@
 
 mod apply;
 mod forget;
-mod group;
+pub(crate) mod group;
 mod hub;
 mod life;
 mod schema;
@@ -24,7 +24,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use touchstone_store::{ErrorKind, Query, Snapshot, Store, Transaction};
 
 /// Registrations and the like that may wait for their turn to write: a thread waits for each.
-const TURNS: usize = 128;
+pub(crate) const TURNS: usize = 128;
 
 /// How often something is read that the log's growth has ended. Then the request is told to come again.
 const READS: u32 = 20;

@@ -1,12 +1,12 @@
 //! PostgreSQL, and what speaks its dialect: several processes of the service before one database.
 
 mod address;
-mod batch;
+pub(crate) mod batch;
 mod forget;
-mod group;
-mod lease;
+pub(crate) mod group;
+pub(crate) mod lease;
 mod life;
-mod pages;
+pub(crate) mod pages;
 mod upload;
 mod who;
 mod write;
@@ -43,11 +43,11 @@ const SCHEMA: &str = include_str!("postgres/schema.sql");
 const ATTEMPTS: u32 = 20;
 
 /// How long a request waits for a connection. Then it is told to come again.
-const CONNECTION_WITHIN: Duration = Duration::from_secs(5);
+pub(crate) const CONNECTION_WITHIN: Duration = Duration::from_secs(5);
 
 /// How long a request waits for the database's answers, once it has a connection. Then it is told to come again, and the connection is
 /// closed: a server that is frozen, or behind a wire that is cut, answers nothing at all.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
 /// How often the last revisions of watched users are asked for: what other processes have stored is told so late at most.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use touchstone_store::{ErrorKind, Store};
 
 /// Uploads that may wait. The next one is told to come again.
-const QUEUE: usize = 1024;
+pub(crate) const QUEUE: usize = 1024;
 
 /// Uploads of one transaction at most, so that none waits for long behind others.
 const GROUP: usize = 256;

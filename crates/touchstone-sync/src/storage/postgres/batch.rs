@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 /// Questions that may wait. The next one is told to come again.
-const QUEUE: usize = 1024;
+pub(crate) const QUEUE: usize = 1024;
 
 /// The parameters of a statement.
 pub(super) type Parameters<'a> = Vec<Box<dyn ToSql + Sync + Send + 'a>>;

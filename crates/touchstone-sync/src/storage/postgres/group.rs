@@ -16,13 +16,13 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::timeout;
 
 /// Uploads that may wait in a lane. The next one is told to come again.
-const QUEUE: usize = 512;
+pub(crate) const QUEUE: usize = 512;
 
 /// Uploads of one transaction at most, so that none waits for long behind others.
 const GROUP: usize = 128;
 
 /// Transactions that are under way at the same time.
-const LANES: usize = 2;
+pub(crate) const LANES: usize = 2;
 
 /// An upload that waits.
 struct Waiting {

@@ -15,7 +15,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 /// Requests that may wait for a connection. The next one is told to come again.
-const WAITING_MAX: usize = 1024;
+pub(crate) const WAITING_MAX: usize = 1024;
 
 const PLAN_ONCE: &str = "set plan_cache_mode = force_generic_plan; set enable_sort = off; set jit = off";
 

@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 
 /// Versions that are looked at for one page where the device's own are left out, of which a device may have a million: no request takes the
 /// database for longer. The page may then be empty and have more behind it.
-const PASSED_OVER: i64 = 10_000;
+pub(crate) const PASSED_OVER: i64 = 10_000;
 
 /// Downloads of devices. One statement, and so one moment: each user's standing, and versions up to a number and to the bytes of a page.
 pub(super) enum Pages {}
