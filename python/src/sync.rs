@@ -15,6 +15,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::any::Any;
+use std::cell::Cell;
 use std::error::Error as _;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -69,7 +70,10 @@ fn outside<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> 
     let done = py.detach(|| exit::outside(|| catch_unwind(AssertUnwindSafe(work))));
     match done {
         Ok(done) => done.map_err(|error| raised(py, &error)),
-        Err(panic) => Err(exception(panic)),
+        Err(panic) => {
+            drop(RAISED.take());
+            Err(exception(panic))
+        }
     }
 }
 
@@ -101,10 +105,22 @@ fn exception(panic: Box<dyn Any + Send>) -> PyErr {
     panic.downcast::<PyErr>().map_or_else(|panic| resume_unwind(panic), |error| *error)
 }
 
+thread_local! {
+    /// What a function of the program has raised last on this thread: of a panic a watch tells no more than that there was one.
+    static RAISED: Cell<Option<PyErr>> = const { Cell::new(None) };
+}
+
 /// Calls the program's function. An exception of it, and the interpreter's end, is a panic.
 fn call<R>(work: impl FnOnce(Python<'_>) -> PyResult<R>) -> R {
     let inside = exit::enter();
-    let called = inside.is_some().then(|| Python::try_attach(work)).flatten();
+    let noted = |py: Python<'_>| {
+        let done = work(py);
+        if let Err(error) = &done {
+            RAISED.set(Some(error.clone_ref(py)));
+        }
+        done
+    };
+    let called = inside.is_some().then(|| Python::try_attach(noted)).flatten();
     drop(inside);
     match called {
         Some(Ok(value)) => value,
@@ -304,30 +320,53 @@ impl Replica {
         let waiters: Arc<AtomicUsize> = Arc::default();
         let waited = Arc::clone(&waiters);
         let tell = move |event: Event| {
-            let Some(told) = &told else { return };
-            call(|py| {
-                let done = tell_event(py, told, &event);
-                if let Err(error) = &done
-                    && waited.load(Ordering::SeqCst) == 0
-                {
-                    // Without this the error would stay silent until a thread waits, and perhaps none ever does.
-                    error.clone_ref(py).write_unraisable(py, Some(told.bind(py)));
-                }
-                done
-            });
+            if told.is_some() || matches!(event, Event::Ended(_)) {
+                call(|py| tell_event(py, told.as_ref(), &event, &waited));
+            }
         };
         let watching = outside(py, || replica.watch(tell))?;
         Ok(Watching { state: Own::new(Mutex::new(State::Runs(watching))), waiters })
     }
 }
 
-fn tell_event(py: Python<'_>, told: &Py<PyAny>, event: &Event) -> PyResult<()> {
-    let event = match event {
-        Event::Synced(done) => synced(py, done)?,
-        Event::Away(error) => raised(py, error).into_value(py).into_bound(py).into_any(),
+/// Tells the watch's function. What nobody would be told of before somebody waits, who may never come, is reported: what has ended a watch without
+/// a function, and what its function raises.
+fn tell_event(
+    py: Python<'_>,
+    told: Option<&Py<PyAny>>,
+    event: &Event,
+    waiters: &AtomicUsize,
+) -> PyResult<()> {
+    let ended = match event {
+        Event::Ended(error) => Some(ended_by(py, error)),
+        _ => None,
+    };
+    let is_awaited = || waiters.load(Ordering::SeqCst) > 0;
+    let Some(told) = told else {
+        if let Some(ended) = ended.filter(|_| !is_awaited()) {
+            ended.write_unraisable(py, None);
+        }
+        return Ok(());
+    };
+    let event = match (event, ended) {
+        (_, Some(ended)) => class(py, "Ended")?.call1((ended.into_value(py),))?,
+        (Event::Synced(done), None) => synced(py, done)?,
+        (Event::Away(error), None) => raised(py, error).into_value(py).into_bound(py).into_any(),
         _ => return Ok(()),
     };
-    told.bind(py).call1((event,)).map(drop)
+    let done = told.bind(py).call1((event,)).map(drop);
+    if let Err(error) = &done
+        && !is_awaited()
+    {
+        error.clone_ref(py).write_unraisable(py, Some(told.bind(py)));
+    }
+    done
+}
+
+/// What has ended a watch, as whoever waits for it is told: of a panic, the exception that it was made of.
+fn ended_by(py: Python<'_>, error: &Error) -> PyErr {
+    let of_program = RAISED.take().filter(|_| error.kind() == ErrorKind::Program);
+    of_program.unwrap_or_else(|| raised(py, error))
 }
 
 /// A watch: it goes on until it is stopped or dropped.

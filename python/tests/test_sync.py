@@ -24,6 +24,7 @@ from touchstone_store.sync import (
     AwayError,
     Conflict,
     EditError,
+    Ended,
     Event,
     Item,
     Keep,
@@ -264,6 +265,45 @@ def test_a_watch_ends_with_what_does_not_pass(copy: Callable[..., Replica], serv
     phone.put("a", "1")
     with pytest.raises(UnauthenticatedError):
         watching.wait()
+
+
+def test_the_last_that_a_watch_tells_is_what_has_ended_it(copy: Callable[..., Replica], service: Service) -> None:
+    phone = copy("phone")
+    events: queue.Queue[Event] = queue.Queue()
+    watching = phone.watch(events.put)
+    until(events, lambda event: isinstance(event, Synced))
+    service.run("revoke", token_name(service))
+    phone.put("a", "1")
+    until(events, lambda event: isinstance(event, Ended) and isinstance(event.error, UnauthenticatedError))
+    with pytest.raises(UnauthenticatedError):
+        watching.stop()
+    assert events.empty()
+
+
+def test_a_watch_tells_of_an_exception_of_another_function_that_has_ended_it(copy: Callable[..., Replica]) -> None:
+    def decide(conflict: Conflict) -> Resolution:
+        raise LookupError("the program's mistake")
+
+    events: queue.Queue[Event] = queue.Queue()
+    watching = in_conflict(copy, decide).watch(events.put)
+    until(events, lambda event: isinstance(event, Ended) and isinstance(event.error, LookupError))
+    with pytest.raises(LookupError, match="mistake"):
+        watching.stop()
+
+
+def test_what_ends_a_watch_without_a_function_is_reported(
+    copy: Callable[..., Replica], service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported: queue.Queue[object] = queue.Queue()
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: reported.put(unraisable.exc_type))
+    phone = copy("phone")
+    phone.sync()
+    watching = phone.watch()
+    service.run("revoke", token_name(service))
+    phone.put("a", "1")
+    assert reported.get(timeout=COMES_WITHIN) is UnauthenticatedError
+    with pytest.raises(UnauthenticatedError):
+        watching.stop()
 
 
 def test_a_watch_ends_with_an_exception_of_the_program(copy: Callable[..., Replica]) -> None:

@@ -113,5 +113,13 @@ class SettingError(SyncError, ValueError):
     """The address, the token, what is to be trusted or the device's name cannot be."""
 
 
-#: What a watch tells: that the copy was in step a moment ago, or that the service is away and is asked again.
-Event = Union[Synced, AwayError]
+@dataclass(frozen=True)
+class Ended:
+    """A watch has ended, and tells nothing more: the copy is no longer kept in step."""
+
+    #: What has ended it: something that does not pass, or an exception of a function of the program. `stop` and `wait` raise it.
+    error: BaseException
+
+
+#: What a watch tells: that the copy was in step a moment ago, that the service is away and is asked again, or that it has ended.
+Event = Union[Synced, AwayError, Ended]

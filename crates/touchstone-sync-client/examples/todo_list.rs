@@ -140,6 +140,8 @@ fn watch(replica: &Replica) -> Result<()> {
             shown = Some(list);
         }
         (Event::Away(error), _) => eprintln!("{error}"),
+        // Whoever waits for the watch is told of it.
+        (Event::Ended(_), _) => {}
         (_, Err(error)) => eprintln!("{error:#}"),
         _ => {}
     })?;

@@ -2,18 +2,20 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What fails with an [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why something could not be done: a [`kind`](Error::kind) for programs, and a text for people.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
     text: String,
     retry_after: Option<Duration>,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    /// Shared: whoever waits for a watch and its function are told of the same.
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 /// Kinds of errors. More may be added.
@@ -38,6 +40,9 @@ pub enum ErrorKind {
     Setting,
     /// The system gives no random bytes, no thread or no lock.
     System,
+    /// A function of the program that a watch has called has panicked. Only [`Event::Ended`](crate::Event::Ended) has it: whoever waits for the
+    /// watch is given the panic.
+    Program,
 }
 
 impl Error {
@@ -55,7 +60,7 @@ impl Error {
     }
 
     pub(crate) fn system(what: &str, error: impl StdError + Send + Sync + 'static) -> Error {
-        Error { source: Some(Box::new(error)), ..Error::new(ErrorKind::System, what) }
+        Error { source: Some(Arc::new(error)), ..Error::new(ErrorKind::System, what) }
     }
 
     /// What kind of error it is.
@@ -85,6 +90,7 @@ impl fmt::Display for Error {
             ErrorKind::Edit => "no sync service takes this edit",
             ErrorKind::Setting => "the sync service cannot be asked so",
             ErrorKind::System => "the system fails",
+            ErrorKind::Program => "the program fails",
         };
         write!(formatter, "{what}: {}", self.text)
     }
@@ -99,6 +105,6 @@ impl StdError for Error {
 impl From<touchstone_store::Error> for Error {
     fn from(error: touchstone_store::Error) -> Error {
         let text = error.to_string();
-        Error { source: Some(Box::new(error)), ..Error::new(ErrorKind::Store, text) }
+        Error { source: Some(Arc::new(error)), ..Error::new(ErrorKind::Store, text) }
     }
 }

@@ -4,7 +4,7 @@
 use crate::local::OutgoingRow;
 use crate::{Error, ErrorKind, Replica, Result, Synced};
 use std::fmt;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
@@ -18,6 +18,11 @@ pub enum Event {
     Synced(Synced),
     /// The service is away. It is asked again.
     Away(Error),
+    /// Something failed that does not pass, and the watch has ended with it: this is the last that it tells, and the copy is no longer kept in step.
+    /// [`Watching::wait`] gives the same error; or the panic, where a function of the program has panicked that decides about conflicts or is
+    /// told of what is displaced. Where the watch's own function has panicked it is told nothing more, and a watch that the program stops or
+    /// drops does not tell so.
+    Ended(Error),
 }
 
 /// What wakes a watch up.
@@ -40,11 +45,11 @@ pub struct Watching {
 }
 
 impl Replica {
-    /// Keeps the copy in step on a thread of its own, which tells what it has done.
+    /// Keeps the copy in step on a thread of its own, which tells what it has done, and last that it has ended.
     ///
     /// # Errors
-    /// When the system gives no thread, or the store cannot be watched. Later failures are given by [`Watching::stop`] and
-    /// [`Watching::wait`].
+    /// When the system gives no thread, or the store cannot be watched. A later failure that does not pass is told as [`Event::Ended`], and given by
+    /// [`Watching::stop`] and [`Watching::wait`].
     pub fn watch(&self, told: impl FnMut(Event) + Send + 'static) -> Result<Watching> {
         let (wake, woken) = mpsc::channel();
         let edits = Edits::watched(self, wake.clone())?;
@@ -144,15 +149,40 @@ struct Follower<T> {
     lives: u64,
     /// In a row.
     failures: u32,
+    /// Whether the program's function is called now, or has panicked.
+    is_telling: bool,
 }
 
 impl<T: FnMut(Event)> Follower<T> {
     fn new(replica: Replica, told: T, wake: Sender<Wake>, woken: Receiver<Wake>) -> Follower<T> {
         let (stream, is_open, is_due, lives, failures) = (0, false, true, 0, 0);
-        Follower { replica, told, wake, woken, stream, is_open, is_due, lives, failures }
+        Follower { replica, told, wake, woken, stream, is_open, is_due, lives, failures, is_telling: false }
     }
 
     fn follow(mut self) -> Result<()> {
+        let ended = catch_unwind(AssertUnwindSafe(|| self.until_ended()));
+        let error = match &ended {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error.clone()),
+            Err(_) if self.is_telling => None,
+            Err(_) => {
+                Some(Error::new(ErrorKind::Program, "a function that the watch has called has panicked"))
+            }
+        };
+        if let Some(error) = error {
+            self.tell(Event::Ended(error));
+        }
+        ended.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.is_telling = true;
+        (self.told)(event);
+        self.is_telling = false;
+    }
+
+    /// Stays in step until it is stopped, or something fails that does not pass.
+    fn until_ended(&mut self) -> Result<()> {
         loop {
             let end = match self.step() {
                 Err(End::Failed(error)) if error.passes() => self.pause(error),
@@ -171,7 +201,7 @@ impl<T: FnMut(Event)> Follower<T> {
         if self.is_due {
             let synced = self.replica.sync_once()?;
             (self.is_due, self.failures) = (false, 0);
-            (self.told)(Event::Synced(synced));
+            self.tell(Event::Synced(synced));
         }
         if !self.is_open {
             // Where there is no stream, each attempt to open one asks for what is new itself.
@@ -231,7 +261,7 @@ impl<T: FnMut(Event)> Follower<T> {
     fn pause(&mut self, error: Error) -> std::result::Result<(), End> {
         self.failures = self.failures.saturating_add(1);
         let until = Instant::now() + self.replica.inner.retry.pause(self.failures, &error);
-        (self.told)(Event::Away(error));
+        self.tell(Event::Away(error));
         loop {
             match self.woken.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(woken) => match self.hear(woken) {

@@ -172,6 +172,7 @@ fn staying_in_step() -> Result<(), Box<dyn Error>> {
     let watching = replica.watch(|event| match event {
         Event::Synced(synced) => println!("in step, {} fetched", synced.fetched),
         Event::Away(error) => println!("{error}; it is asked again"),
+        Event::Ended(error) => println!("{error}; the copy is no longer kept in step"),
         _ => {}
     })?;
     replica.put("note/1", "milk")?;

@@ -106,6 +106,57 @@ fn a_watch_that_is_dropped_ends_and_so_does_one_whose_token_is_revoked() {
     assert_eq!(revoked.wait().unwrap_err().kind(), ErrorKind::Unauthenticated);
 }
 
+/// Found by a user: whoever only listened was never told that nothing more would come.
+#[test]
+fn the_last_that_a_watch_tells_is_what_has_ended_it() {
+    let hosted = Hosted::start();
+    let phone = hosted.copy("phone");
+    let (watching, told) = watch(&phone);
+    until(&told, |event| matches!(event, Event::Synced(_)));
+    hosted.revoke();
+    hosted.end_streams();
+    let mut last = None;
+    // The watch lets go of its function when it has ended.
+    loop {
+        match told.recv_timeout(COMES_WITHIN) {
+            Ok(event) => assert!(last.replace(event).is_none_or(|event| !matches!(event, Event::Ended(_)))),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => panic!("it ends in time"),
+        }
+    }
+    let Some(Event::Ended(error)) = last else { panic!("{last:?}") };
+    assert_eq!(error.kind(), ErrorKind::Unauthenticated);
+    assert_eq!(watching.wait().unwrap_err().to_string(), error.to_string());
+}
+
+/// Another function than the watch's own: that one would wait for ever.
+#[test]
+fn a_watch_that_ends_with_a_panic_of_another_function_tells_so() {
+    let hosted = Hosted::start();
+    let laptop = hosted.copy("laptop");
+    laptop.put("a", "theirs").unwrap();
+    laptop.sync().unwrap();
+    let options = hosted.options().device("phone").on_conflict(|_| panic!("the program's mistake"));
+    let phone = options.open(hosted.path("phone")).unwrap();
+    phone.put("a", "mine").unwrap();
+    let (watching, told) = watch(&phone);
+    until(&told, |event| matches!(event, Event::Ended(error) if error.kind() == ErrorKind::Program));
+    let panic = catch_unwind(AssertUnwindSafe(|| watching.wait())).unwrap_err();
+    assert_eq!(panic.downcast_ref(), Some(&"the program's mistake"));
+    assert_eq!((phone.get("a").unwrap().as_deref(), phone.pending().unwrap()), (Some("mine"), 1));
+}
+
+/// One that is stopped ends by the program's own wish.
+#[test]
+fn a_watch_that_is_stopped_tells_no_end() {
+    let hosted = Hosted::start();
+    let phone = hosted.copy("phone");
+    let (watching, told) = watch(&phone);
+    until(&told, |event| matches!(event, Event::Synced(_)));
+    watching.stop().unwrap();
+    assert!(told.iter().all(|event| !matches!(event, Event::Ended(_))));
+}
+
 #[test]
 fn a_function_that_panics_ends_its_watch_and_its_panic_goes_on_in_whoever_waits() {
     let hosted = Hosted::start();
