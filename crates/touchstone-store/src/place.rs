@@ -66,10 +66,22 @@ impl NewFile {
     /// Makes the file, empty, with the permissions of another one: a copy is at no time more public than its original.
     /// A process that has opened the file keeps it open, so at first only this user may open it.
     pub(crate) fn create_like(&self, model: &Path) -> Result<()> {
+        self.like(model).map(drop)
+    }
+
+    /// The same for the file whose place it is to take, and with its owner, if this process may give files away: root may
+    /// write a store again that a service of another user goes on with. If it may not, the file is this user's.
+    pub(crate) fn create_in_place_of(&self, old: &Path) -> Result<()> {
+        give(&self.like(old)?, old);
+        Ok(())
+    }
+
+    fn like(&self, model: &Path) -> Result<File> {
         let made = create_private(&self.made).map_err(|error| Error::io(&error, "making", &self.made))?;
         let permissions = fs::metadata(model).map(|model| model.permissions());
         let set = permissions.and_then(|permissions| made.set_permissions(permissions));
-        set.map_err(|error| Error::io(&error, "giving permissions to", &self.made))
+        set.map_err(|error| Error::io(&error, "giving permissions to", &self.made))?;
+        Ok(made)
     }
 
     /// The temporary name.
@@ -142,6 +154,20 @@ fn create_private(path: &Path) -> io::Result<File> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
 }
+
+/// Gives a file to the owner and to the group of another one, as far as this process may. It uses the open file and not its
+/// name: a stranger with access to the folder could put another file under that.
+#[cfg(unix)]
+fn give(made: &File, old: &Path) {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+    if let Ok(old) = fs::metadata(old) {
+        let _ = fchown(made, None, Some(old.gid()));
+        let _ = fchown(made, Some(old.uid()), None);
+    }
+}
+
+#[cfg(not(unix))]
+fn give(_made: &File, _old: &Path) {}
 
 /// The path with that ending after its name.
 pub(crate) fn companion(path: &Path, ending: &str) -> PathBuf {
@@ -230,5 +256,27 @@ mod tests {
             copy.create_like(&model).expect("it is made");
             assert_eq!(mode(copy.path()), wanted);
         }
+    }
+
+    /// Root wrote a service's store anew, and the service could not open it. A copy that stays beside its model is whoever's made it.
+    #[test]
+    fn what_takes_a_files_place_is_its_owners() {
+        use std::os::unix::fs::{MetadataExt as _, chown};
+        let directory = tempfile::tempdir().expect("there is room");
+        let (old, target) = (directory.path().join("old"), directory.path().join("copy"));
+        fs::write(&old, "").expect("there is room");
+        if chown(&old, Some(12_345), Some(12_346)).is_err() {
+            eprintln!("not tested: only root gives files away");
+            return;
+        }
+        let owner =
+            |path: &Path| fs::metadata(path).map(|file| (file.uid(), file.gid())).expect("it is there");
+        let mine = owner(directory.path());
+        let new = NewFile::replacing(&old);
+        new.create_in_place_of(&old).expect("it is made");
+        assert_eq!(owner(new.path()), (12_345, 12_346));
+        let copy = NewFile::beside(&target).expect("the place is free");
+        copy.create_like(&old).expect("it is made");
+        assert_eq!(owner(copy.path()), mine);
     }
 }

@@ -17,8 +17,8 @@ impl Store {
     /// and `new` count: [`key`](Options::key), [`cipher`](Options::cipher), and [`page_size`](Options::page_size),
     /// which may change if the store has no key yet.
     ///
-    /// The store is written a second time beside itself, so there must be room for it twice. Whenever the machine
-    /// stops, either the old file or the new one is there, whole. The content of the old file stays on the disk until
+    /// The store is written a second time beside itself, so there must be room for it twice. The new file has the
+    /// permissions of the old one, and its owner if this process may give files away. Whenever the machine stops, either the old file or the new one is there, whole. The content of the old file stays on the disk until
     /// the file system writes over it: a store that was plain is not secret from anybody with access to the bare disk.
     /// No message contains a key, and none is left in this process's memory but in the options.
     ///
@@ -68,7 +68,7 @@ fn change(path: &Path, current: Options, new: Options) -> Result<()> {
     let opened = File::options().read(true).write(true).open(path);
     old = opened.map_err(|error| Error::io(&error, "opening", path))?;
     let made = NewFile::replacing(path);
-    made.create_like(path)?;
+    made.create_in_place_of(path)?;
     write_anew(path, &current, made.path(), &new)?;
     verify(made.path(), &new, header)?;
     // The log is gone since `seize`; its index may be left.

@@ -2,6 +2,7 @@
 
 mod admin;
 mod backup;
+mod owner;
 mod serve;
 mod token;
 

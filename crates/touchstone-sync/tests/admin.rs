@@ -3,6 +3,7 @@
 mod support;
 
 use serde_json::{Value, json};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use support::{Service, place, program};
 
@@ -61,6 +62,52 @@ fn a_file_is_made_smaller_once_its_service_has_ended() {
     let phone = service.device(&token, "phone");
     let (_, everything) = phone.get("/v1/sync/full");
     assert_eq!(everything["changes"].as_array().map(Vec::len), Some(100));
+}
+
+/// Gives a file or a folder to a user whom nobody has. Whether that can be done: only root may.
+fn given_away(path: &Path) -> bool {
+    let is_given = std::os::unix::fs::chown(path, Some(12_345), Some(12_346)).is_ok();
+    if !is_given {
+        eprintln!("not tested: only root gives files away");
+    }
+    is_given
+}
+
+fn owner(path: &Path) -> (u32, u32) {
+    let file = std::fs::metadata(path).unwrap();
+    (file.uid(), file.gid())
+}
+
+/// Found by a user: root had made the file smaller, and the service could not open it.
+#[test]
+fn a_file_that_root_makes_smaller_stays_its_owners() {
+    let (_folder, store) = place();
+    drop(Service::start(&store, &[]));
+    if given_away(&store) {
+        assert_eq!(admin(&store, &["compact"]), (String::new(), String::new(), 0));
+        assert_eq!(owner(&store), (12_345, 12_346));
+    }
+}
+
+#[test]
+fn a_file_that_root_restores_in_the_services_folder_is_told_to_be_roots() {
+    let (folder, store) = place();
+    let [copy, restored] = ["copy.db", "restored.db"].map(|name| folder.path().join(name));
+    drop(Service::start(&store, &[]));
+    let run = |words: [&str; 2], store: &Path| {
+        let run = program().args(words).arg("--store").arg(store).output().unwrap();
+        assert!(run.status.success());
+        String::from_utf8(run.stderr).unwrap()
+    };
+    let copy = copy.to_str().unwrap();
+    run(["backup", copy], &store);
+    assert_eq!(run(["restore", copy], &restored), "", "the folder is this user's");
+    std::fs::remove_file(&restored).unwrap();
+    if given_away(folder.path()) {
+        let said = run(["restore", copy], &restored);
+        let remedy = format!("`chown 12345:12346 {}`", restored.display());
+        assert!(said.contains("its folder to the user 12345") && said.contains(&remedy), "{said}");
+    }
 }
 
 #[test]

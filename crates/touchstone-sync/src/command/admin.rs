@@ -1,5 +1,6 @@
 //! `touchstone-sync admin`: what is kept, for the service's owner.
 
+use super::owner::Owner;
 use super::token::told;
 use super::{Kept, print, wait};
 use crate::storage::{Room, Usage};
@@ -132,7 +133,12 @@ impl Compact {
             );
         }
         let store = &self.kept.store;
+        let owner = Owner::of(store);
         Store::change_key(store, Options::new(), Options::new())
-            .with_context(|| format!("cannot write {} anew: end the service first", store.display()))
+            .with_context(|| format!("cannot write {} anew: end the service first", store.display()))?;
+        if let Some(owner) = owner {
+            owner.check(store, "the file before it");
+        }
+        Ok(())
     }
 }

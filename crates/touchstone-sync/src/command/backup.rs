@@ -1,6 +1,7 @@
 //! `touchstone-sync backup` and `restore`: a copy of the store, and a store of a copy.
 
 use super::Kept;
+use super::owner::Owner;
 use crate::storage::embedded::Embedded;
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -64,7 +65,11 @@ impl Restore {
         fs::rename(&unfinished, to).with_context(|| format!("cannot put the store at {}", to.display()))?;
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let kept = fs::File::open(folder).and_then(|folder| folder.sync_all());
-        kept.with_context(|| format!("cannot flush the folder {}", folder.display()))
+        kept.with_context(|| format!("cannot flush the folder {}", folder.display()))?;
+        if let Some(owner) = Owner::of(folder) {
+            owner.check(to, "its folder");
+        }
+        Ok(())
     }
 }
 
