@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use support::{Service, place};
 
 /// A stream of `watch`, read byte by byte as it comes.
@@ -112,6 +112,33 @@ fn a_stream_whose_client_has_gone_is_none() {
     while open() != 1 {
         std::thread::yield_now();
     }
+}
+
+/// Found by a user: the stream ended. By RFC 9112 a half-closed connection does not say that its client has gone.
+#[test]
+fn a_stream_goes_on_where_its_client_closes_its_side() {
+    let (_folder, store) = place();
+    let service = Service::start(&store, &[]);
+    let token = service.token("ada");
+    let phone = service.device(&token, "phone");
+    let mut stream = Raw::ask(&service, &token, "HTTP/1.1", "");
+    stream.head();
+    assert_eq!(stream.chunk(), event(0));
+    stream.answer.get_mut().shutdown(Shutdown::Write).unwrap();
+    // Tried at once, and once more.
+    assert_eq!([stream.chunk(), stream.chunk()], [(); 2].map(|()| Some(":\n\n".to_owned())));
+    for cursor in 1..=3 {
+        phone.post("/v1/sync/delta", &one_change());
+        assert_eq!(stream.chunk(), event(cursor));
+    }
+    // What HTTP's machinery keeps goes on too.
+    let mut stream = Raw::ask(&service, &token, "HTTP/1.0", "");
+    stream.answer.get_mut().shutdown(Shutdown::Write).unwrap();
+    stream.head();
+    let mut told = || [(); 3].map(|()| stream.line().trim_end().to_owned());
+    assert_eq!(told()[1], "data: {\"cursor\":3}");
+    phone.post("/v1/sync/delta", &one_change());
+    assert_eq!(told()[1], "data: {\"cursor\":4}");
 }
 
 /// Found by an attacker: one client that sent without end took a processor of the service.

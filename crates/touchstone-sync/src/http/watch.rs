@@ -34,6 +34,9 @@ const ALIVE_EVERY: Duration = Duration::from_secs(15);
 /// Bytes that a client may send behind its request.
 pub(crate) const UNASKED_MAX: usize = 64 << 10;
 
+/// How soon a stream is tried once more whose client has closed its side of the connection.
+const TRIED_AFTER: Duration = Duration::from_secs(1);
+
 /// What a stream says that has no news.
 const ALIVE: Bytes = Bytes::from_static(b":\n\n");
 
@@ -185,13 +188,23 @@ impl fmt::Display for HasLeft {
 impl Error for HasLeft {}
 
 /// Goes on with a stream, chunk by chunk, until it ends or its client has gone.
+///
+/// A client that closes its side of the connection may wait for events all the same, and one that has gone has closed it too. So something is sent to
+/// it at once: where nobody is there any more the system says so, and what is sent next fails.
 async fn go_on(socket: oneshot::Receiver<Socket>, mut watching: Watching) {
     let Ok(mut socket) = socket.await else { return };
-    let mut unasked = 0;
+    let (mut unasked, mut is_open) = (0, true);
     loop {
         let next = tokio::select! {
             next = watching.next() => next,
-            () = gone(&mut socket, &mut unasked) => return,
+            may_be_there = closed(&mut socket, &mut unasked), if is_open => {
+                if !may_be_there {
+                    return;
+                }
+                is_open = false;
+                watching.alive.reset_after(TRIED_AFTER);
+                Some(ALIVE)
+            }
         };
         let Some(sent) = next else { break };
         if socket.write_all(&chunk(&sent)).await.is_err() {
@@ -208,14 +221,16 @@ fn chunk(bytes: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
-/// Waits until the client closes the connection. What it sends meanwhile asks for nothing, and nobody answers it: one that sends more than
-/// the rest of a request goes too.
-async fn gone(socket: &mut Socket, unasked: &mut usize) {
+/// Waits until the client closes its side of the connection, and says whether it may be there yet. What it sends meanwhile asks for nothing, and
+/// nobody answers it: one that sends more than the rest of a request is let go.
+async fn closed(socket: &mut Socket, unasked: &mut usize) -> bool {
     let mut unread = [0; 64];
     while *unasked <= UNASKED_MAX {
         match socket.read(&mut unread).await {
-            Ok(bytes) if bytes > 0 => *unasked += bytes,
-            _ => return,
+            Ok(0) => return true,
+            Ok(bytes) => *unasked += bytes,
+            Err(_) => return false,
         }
     }
+    false
 }

@@ -5,7 +5,7 @@ use crate::support::{Device, Service, program};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use touchstone_sync::token::TokenHash;
 
 /// A test of each answer, over the storage that the function `place` of the surrounding module gives.
@@ -19,6 +19,7 @@ macro_rules! every_answer_is_given {
             everything_is_streamed_whole_where_it_is_packed,
             everything_is_streamed_whole_however_much_it_is,
             whoever_watches_is_told_at_once,
+            a_client_that_closes_its_side_behind_its_request_is_answered,
             a_stream_ends_with_its_token_and_others_go_on,
             what_makes_no_sense_is_told_in_problem_details,
             nobody_is_answered_without_a_token_that_is_valid,
@@ -185,6 +186,36 @@ pub fn whoever_watches_is_told_at_once(place: &Place) {
         phone.post("/v1/sync/delta", &json!({"changes": [{"id": "a", "data": "1"}]}));
         told(cursor);
     }
+}
+
+/// Found by a user: it was given no answer, and what it had uploaded was mostly not stored. `nc -N` closes its side, and so do some load balancers.
+pub fn a_client_that_closes_its_side_behind_its_request_is_answered(place: &Place) {
+    let service = place.service(&[]);
+    let token = service.token("ada");
+    let phone = service.device(&token, "phone");
+    let answered = |request: &str, body: &str| {
+        let mut connection = TcpStream::connect(service.address.trim_start_matches("http://")).unwrap();
+        write!(
+            connection,
+            "{request} HTTP/1.1\r\nhost: sync\r\nauthorization: Bearer {token}\r\nx-client: phone\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        connection.shutdown(Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    for cursor in 1..=10 {
+        let upload = answered("POST /v1/sync/delta", r#"{"changes":[{"id":"a","data":"1"}]}"#);
+        assert!(upload.ends_with(&format!("\"cursor\":{cursor}}}")), "{upload}");
+        for path in ["/health/live", "/health/ready", "/v1/sync/delta", "/v1/sync/full"] {
+            let answer = answered(&format!("GET {path}"), "");
+            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{path}: {answer}");
+        }
+    }
+    assert_eq!(phone.follow(0).len(), 1);
 }
 
 /// Found by an attacker: a device whose token was revoked was told of changes for as long as it listened.
