@@ -18,9 +18,10 @@ impl Store {
     /// which may change if the store has no key yet.
     ///
     /// The store is written a second time beside itself, so there must be room for it twice. The new file has the
-    /// permissions of the old one, and its owner if this process may give files away. Whenever the machine stops, either the old file or the new one is there, whole. The content of the old file stays on the disk until
-    /// the file system writes over it: a store that was plain is not secret from anybody with access to the bare disk.
-    /// No message contains a key, and none is left in this process's memory but in the options.
+    /// permissions of the old one, and its owner if this process may give files away. Whenever the machine stops,
+    /// either the old file or the new one is there, whole. The content of the old file stays on the disk until the file
+    /// system writes over it: a store that was plain is not secret from anybody with access to the bare disk. No
+    /// message contains a key, and none is left in this process's memory but in the options.
     ///
     /// ```
     /// use touchstone_store::{EncryptionKey, Options, Record, Store};
