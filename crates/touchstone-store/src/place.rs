@@ -258,7 +258,8 @@ mod tests {
         }
     }
 
-    /// Root wrote a service's store anew, and the service could not open it. A copy that stays beside its model is whoever's made it.
+    /// Regression: root wrote a service's store again, and the service could not open it. A copy beside its model belongs to
+    /// the user who makes it.
     #[test]
     fn what_takes_a_files_place_is_its_owners() {
         use std::os::unix::fs::{MetadataExt as _, chown};
