@@ -2,13 +2,13 @@
 
 /// A file without a key is a plain SQLite file, so one build serves both.
 const OPTIONS: [&str; 19] = [
-    // Each connection is used by one thread at a time; nothing is shared but the file.
+    // One thread at a time uses a connection, and connections share only the file.
     "SQLITE_THREADSAFE=2",
     "SQLITE_DEFAULT_MEMSTATUS=0",
     "SQLITE_OMIT_SHARED_CACHE",
-    // With a log, a commit is synced where a store asks for it, by the store.
+    // With a write-ahead log (WAL), the store itself flushes commits, if its class asks for it.
     "SQLITE_DEFAULT_WAL_SYNCHRONOUS=1",
-    // On Apple's systems what is copied reaches the disk itself before the log begins anew, and not only the disk's memory.
+    // On Apple's systems copied pages reach the disk itself, and not only its cache, before the log restarts.
     "SQLITE_DEFAULT_CKPTFULLFSYNC=1",
     "SQLITE_DQS=0",
     "SQLITE_LIKE_DOESNT_MATCH_BLOBS",
@@ -17,7 +17,7 @@ const OPTIONS: [&str; 19] = [
     "SQLITE_DEFAULT_FOREIGN_KEYS=1",
     // Sorts and temporary tables stay in memory: an encrypted store leaves no plaintext in a temporary file.
     "SQLITE_TEMP_STORE=3",
-    // Pages as rows, which is how tables are read in bulk.
+    // Pages as rows, for tests and for a driver of the lab: the store itself does not use them.
     "SQLITE_ENABLE_DBPAGE_VTAB",
     "SQLITE_ENABLE_PREUPDATE_HOOK",
     "SQLITE_ENABLE_STAT4",
@@ -28,12 +28,12 @@ const OPTIONS: [&str; 19] = [
     "HAVE_ISNAN",
 ];
 
-/// What a sanitizer sees nothing through: memory that the engine hands out itself, from a piece that it got at once.
+/// Turns off the engine's own allocators: they hand out parts of one block, in which a sanitizer sees no mistakes.
 const OWN_ALLOCATORS_OFF: [&str; 2] = ["SQLITE_DEFAULT_LOOKASIDE=0,0", "SQLITE_DEFAULT_PCACHE_INITSZ=0"];
 
-/// The engine's source and this store's few lines of it.
+/// The engine's source with this store's additions.
 const UNIT: &str = "src/engine/engine.c";
-/// What the unit includes where it is asked for.
+/// Part of the unit if the canary is asked for.
 const CANARY: &str = "src/engine/canary.c";
 
 fn main() {
@@ -51,7 +51,7 @@ fn main() {
     }
     OPTIONS.iter().for_each(|option| define(&mut build, option));
     sanitize(&mut build);
-    // A flush of the log need not flush the time of its change, and on Apple's systems must reach the disk itself.
+    // A flush of the log need not flush its time of change. On Apple's systems it must reach the disk itself.
     match std::env::var("CARGO_CFG_TARGET_OS").as_deref() {
         Ok("linux" | "android" | "freebsd") => build.define("HAVE_FDATASYNC", "1"),
         Ok("macos" | "ios") => build.define("HAVE_FULLFSYNC", "1"),
@@ -65,8 +65,8 @@ fn define(build: &mut cc::Build, option: &str) {
     build.define(name, value);
 }
 
-/// The engine is instrumented as the library is: `make sanitize` asks for it. The two functions that read and write the log
-/// index's header without a lock are left out: SQLite marks them itself for clang, unless `SQLITE_NO_TSAN` is defined.
+/// Instruments the engine like the library, for `make sanitize`. The two functions that read and write the index header
+/// without a lock are left out: SQLite marks them itself for clang, unless `SQLITE_NO_TSAN` is defined.
 fn sanitize(build: &mut cc::Build) {
     let asked = |name: &str| std::env::var(name).ok();
     for sanitizer in asked("CARGO_CFG_SANITIZE").iter().flat_map(|names| names.split(',')) {

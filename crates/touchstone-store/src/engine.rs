@@ -1,5 +1,5 @@
-//! SQLite below the types: connections, held statements, rows fed into a statement, tables read page by page, the
-//! state of the log. Nothing here knows a record; everything `unsafe` of this crate is here.
+//! SQLite below the types: connections, held statements, batch inserts, tables read page by page, the state of the
+//! write-ahead log. Of records it knows columns and shapes only. Most `unsafe` code of this crate is here.
 
 pub(crate) mod attached;
 mod authorizer;

@@ -1,5 +1,5 @@
-//! A file that a connection attaches, under a key of its own. SQLite puts the name of a file that it cannot open into its
-//! message, and URIs may name a key: so here a URI never does, and the key is bound to the statement where it lies.
+//! A file that a connection attaches, with a key of its own. SQLite's message has the name of a file that it cannot
+//! open, and URIs may contain a key. So no URI here does, and the key is bound to the statement.
 
 use super::connection::Connection;
 use crate::cells::Cells;
@@ -8,11 +8,11 @@ use crate::options::{Cipher, EncryptionKey, Options};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Attaches a file as the schema `old`, only to be read, and without a lock: another connection has it, so that nobody
-/// changes the file, and it has no log. The key is one that takes no derivation any more.
+/// Attaches a file as the schema `old`, only for reads, and without a lock: another connection holds the file, so
+/// nobody changes it, and it has no log. The key needs no derivation any more.
 ///
 /// # Errors
-/// When the file cannot be opened, or has another key.
+/// If the file cannot be opened, or has another key.
 pub(crate) fn attach_unlocked(connection: &Connection, path: &Path, options: &Options) -> Result<()> {
     let scheme = match (&options.key, options.cipher) {
         (None, _) => String::new(),
@@ -24,7 +24,7 @@ pub(crate) fn attach_unlocked(connection: &Connection, path: &Path, options: &Op
     };
     // `immutable` would do as well, but keeps the size of pages.
     let address = address(path, &format!("mode=ro&nolock=1{scheme}"))?;
-    // No key at all, as an empty one is; where none is told, SQLite takes that of the main file.
+    // An empty key means none. Without the clause, SQLite takes the key of the main file.
     let key = options.key.as_ref().map(EncryptionKey::engine_bytes).unwrap_or_default();
     let mut values = Cells::default();
     values.text(&address);
@@ -38,9 +38,9 @@ pub(crate) fn attach_unlocked(connection: &Connection, path: &Path, options: &Op
 /// Copies the schema `old` into a new file, which gets the key of the connection's main file.
 ///
 /// # Errors
-/// When the schema cannot be read, or the file cannot be written, or is not empty.
+/// If the schema cannot be read, or the file cannot be written, or is not empty.
 pub(crate) fn copy_anew(connection: &Connection, path: &Path, options: &Options) -> Result<()> {
-    // The bytes that each page keeps for its nonce and its tag.
+    // The bytes that each page reserves for its nonce and its tag.
     let reserved = match (&options.key, options.cipher) {
         (None, _) => 0,
         (Some(_), Cipher::Aegis) => 64,
@@ -51,7 +51,7 @@ pub(crate) fn copy_anew(connection: &Connection, path: &Path, options: &Options)
     Ok(())
 }
 
-/// The file as a URI with parameters, none of which is secret.
+/// The file as a URI with parameters, all of them public.
 fn address(path: &Path, parameters: &str) -> Result<String> {
     let Some(name) = path.to_str() else {
         return Err(Error::new(ErrorKind::Invalid, "the file's name is no UTF-8, which this one call needs"));

@@ -1,9 +1,10 @@
-//! Hears commits of other processes. Who waits sleeps at the word of the log's index that every commit changes, and has a
-//! bit in the index; a store that has committed looks at those bits, in memory, and wakes who sleeps. Writers that are no
-//! stores wake nobody, so whoever waits also looks by himself, from one to ten milliseconds after he last saw something.
+//! Commit watch: reports commits of other processes. A watcher, a thread that waits for commits, sleeps at a futex: the
+//! word of the write-ahead log's (WAL's) index that every commit changes. Each watcher has a bit in that index. A store
+//! that has committed reads the bits from memory and wakes the watchers whose bits are set. Writers that are no stores
+//! wake nobody. So a watcher also polls: 1 ms after it last saw a change, then at growing pauses of up to 10 ms.
 //!
-//! The bits are hints, and need no cleaning up: one that is lost is set again at the next look, and one of a process that
-//! has died is taken back by who has called for it in vain for some time.
+//! The bits are hints and need no clean-up. A lost bit is set again at the watcher's next look. The bit of a process
+//! that has died is cleared by a store that has called for it in vain for some time.
 
 use super::log::{LogIndex, LogState};
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering, fence};
@@ -12,32 +13,32 @@ use std::time::{Duration, Instant};
 #[cfg(test)]
 mod tests;
 
-/// Between two looks, while there was something to see and later. A look costs some microseconds.
+/// The pauses between two looks: the first after a change, and the longest. A look costs some microseconds.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(10));
-/// How often nobody is woken before those who should be are taken for gone.
+/// After this many calls in a row that woke nobody, the watchers are taken for dead.
 const VAIN_MAX: u32 = 256;
-/// How often the header is found half written before the one who writes it is left alone with it, and then taken for dead.
+/// Looks at a half-written header: the first so many yield to its writer; after so many the writer is taken for dead.
 const HALF_WRITTEN_MAX: (u32, u32) = (100, 120);
 
-/// A store's bell: its writer rings it, and its watcher waits for those of others. It is not used after the last
-/// connection of this process to the file was closed, as its index.
+/// A store's commit watch: its writer rings it, and its watcher waits for the rings of other stores. Like the index, it
+/// is not used after this process has closed its last connection to the file.
 pub(crate) struct Bell {
     index: LogIndex,
-    /// The watcher's bit; 0 where nobody of this store watches.
+    /// The bit of this store's watcher; 0 if there is none.
     own: AtomicU16,
-    /// How often nobody was woken since somebody was.
+    /// The number of calls in a row that woke nobody.
     vain: AtomicU32,
-    /// Until the next look, in microseconds.
+    /// The pause until the next look, in microseconds.
     pause_us: AtomicU32,
     looks: (Duration, Duration),
 }
 
-/// What ended a wait.
+/// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
-    /// The log is another than was seen; or its writer has died, and whoever reads next will mend it.
+    /// The log's state is not the seen one; or its writer has died, and the next reader repairs the index.
     Change,
-    /// The time is over, or who waits has something else to do.
+    /// The time has passed, or the watcher has something else to do.
     Nothing,
 }
 
@@ -51,10 +52,10 @@ impl Bell {
         Bell { index, own: AtomicU16::new(0), vain: AtomicU32::new(0), pause_us, looks }
     }
 
-    /// Wakes those of other stores who wait. Who has committed calls it.
+    /// Wakes the watchers of other stores. The thread that has committed calls it.
     #[inline]
     pub(crate) fn ring(&self) {
-        // Either the commit is seen by who goes to sleep, or his bit is seen here.
+        // Either the watcher sees the commit before it sleeps, or this thread sees the watcher's bit.
         fence(Ordering::SeqCst);
         let others = self.index.watches().load(Ordering::Relaxed) & !self.own.load(Ordering::Relaxed);
         if others != 0 {
@@ -68,14 +69,14 @@ impl Bell {
             self.vain.store(0, Ordering::Relaxed);
         } else if self.vain.fetch_add(1, Ordering::Relaxed) >= VAIN_MAX {
             self.vain.store(0, Ordering::Relaxed);
-            // Who only was about something else says again that he watches, when he next waits; who goes to sleep in this
-            // very moment, when he next looks.
+            // A watcher that lives but was busy sets its bit again when it next waits; one that was about to sleep, at
+            // its next look.
             self.index.watches().fetch_and(!others, Ordering::Relaxed);
         }
     }
 
-    /// The state of the log, as soon as its header is whole; none where it stays half written, because its writer has died
-    /// or is stopped, and where `is_over`, which is asked at each look, says so.
+    /// The state of the log, as soon as its header is whole. `None` if the header stays half written, because its
+    /// writer has died or is stopped, or if `is_over`, which is called at each look, returns true.
     pub(crate) fn settled(&self, is_over: impl Fn() -> bool) -> Option<LogState> {
         for look in 0..=HALF_WRITTEN_MAX.1 {
             let state = self.index.state();
@@ -91,8 +92,8 @@ impl Bell {
         None
     }
 
-    /// Waits until the log is another than that, at most for that long, and until `is_over`, which is asked at each look.
-    /// Commits of this store count as well, but nobody is woken by them.
+    /// Waits until the log's state is not `seen`, for `time` at most, or until `is_over`, called at each look, returns
+    /// true. This store's own commits end the wait too, but only at the next look: they do not wake it.
     pub(crate) fn wait(&self, seen: LogState, time: Duration, is_over: impl Fn() -> bool) -> Heard {
         let end = Instant::now() + time;
         loop {
@@ -118,13 +119,13 @@ impl Bell {
         }
     }
 
-    /// Says that nobody of this store watches any more.
+    /// Clears this store's bit: it has no watcher any more.
     pub(crate) fn leave(&self) {
         let own = self.own.swap(0, Ordering::Relaxed);
         self.index.watches().fetch_and(!own, Ordering::Relaxed);
     }
 
-    /// Says that this store watches, where it is not said; its bit.
+    /// Sets this store's bit unless it is set, and returns it.
     fn sign_in(&self) -> u16 {
         let own = self.own.load(Ordering::Relaxed);
         let watches = self.index.watches();
@@ -134,7 +135,7 @@ impl Bell {
         }
         loop {
             let free = known.trailing_ones();
-            // Two who share a bit do not wake each other, and hear of each other when they look.
+            // Two stores with the same bit do not wake each other: each sees the other's commits when it looks.
             let bit = if own != 0 {
                 own
             } else {
@@ -159,7 +160,7 @@ fn micros_long(micros: u32) -> Duration {
     Duration::from_micros(u64::from(micros))
 }
 
-/// Sleep at a word of memory that processes share.
+/// A futex: sleep at a word of memory that processes share.
 #[cfg(target_os = "linux")]
 mod sleep {
     use rustix::io::Errno;
@@ -169,17 +170,17 @@ mod sleep {
     use std::sync::atomic::AtomicU32;
     use std::time::Duration;
 
-    /// Sleeps while the word is that, until somebody calls for one of the bits; whether it was for the whole time.
+    /// Sleeps while the word is `value`, until another thread calls one of the bits; whether the whole time has passed.
     pub(super) fn until_woken(word: &AtomicU32, value: u32, bits: u16, time: Duration) -> bool {
         let Some(bits) = NonZeroU32::new(u32::from(bits)) else { return true };
         let now = clock_gettime(ClockId::Monotonic);
         let Ok(time_of) = Timespec::try_from(time) else { return true };
         let Some(end) = now.checked_add(time_of) else { return true };
-        // Not private: the word is where the file is mapped, in whichever process.
+        // Not a private futex: each process maps the file at an address of its own.
         match futex::wait_bitset(word, Flags::empty(), value, Some(&end), bits) {
             Ok(()) | Err(Errno::AGAIN | Errno::INTR) => false,
             Err(Errno::TIMEDOUT) => true,
-            // A system that does not let it sleep so.
+            // The system does not allow this kind of sleep.
             Err(_) => {
                 std::thread::sleep(time);
                 true
@@ -187,14 +188,14 @@ mod sleep {
         }
     }
 
-    /// Wakes all who sleep at the word for one of the bits; how many.
+    /// Wakes all threads that sleep at the word for one of the bits; how many they are.
     pub(super) fn wake(word: &AtomicU32, bits: u16) -> usize {
         let Some(bits) = NonZeroU32::new(u32::from(bits)) else { return 0 };
         futex::wake_bitset(word, Flags::empty(), i32::MAX.unsigned_abs(), bits).unwrap_or(0)
     }
 }
 
-/// Where the system has no sleep that processes share, everybody looks.
+/// The system has no sleep that processes share: every watcher polls.
 #[cfg(not(target_os = "linux"))]
 mod sleep {
     use std::sync::atomic::AtomicU32;

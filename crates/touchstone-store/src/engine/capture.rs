@@ -1,14 +1,14 @@
-//! Which rows SQL changes: SQLite's pre-update hook, for as long as some work runs. It tells the key that a changed row
-//! had and the key that it has, and no other value: those are read when it is committed, which also puts right what
-//! the hook tells of statements and savepoints that are undone later.
+//! Reports which rows SQL changes while some work runs: SQLite's pre-update hook. It reports the key that a changed row
+//! had and the key that it has, and old values on request. New values are read at the commit, so statements and
+//! savepoints that are undone later do no harm.
 //!
-//! What is told is at least what is changed in the database `main`. More is told than that: updates to the same
-//! values, rows of a statement that fails, and both steps of `replace`, which deletes first. Told is also what triggers
-//! and foreign keys do, and a blob that is written in parts. While the hook is set, `delete` without `where` deletes row
-//! by row, as do statements that were prepared meanwhile.
+//! Each change in the database `main` is reported. Some reports are no changes: updates to the same values, rows of a
+//! statement that fails, and both steps of `replace`, which deletes first. Changes by triggers, by foreign keys and by
+//! writes to parts of a blob are reported too. While the hook is set, a `delete` without `where` deletes row by row.
+//! Statements that are prepared meanwhile do so from then on.
 //!
-//! Not told is what changes no row by itself: a table that is altered, renamed or dropped (the schema's version tells).
-//! Raw pages are written by nobody: SQL that is lent may not (`guard.rs`).
+//! A table that is altered, renamed or dropped is not reported: no row changes, and the schema's version does. Raw
+//! pages do not change: the guard refuses SQL that writes them (`guard.rs`).
 
 use super::connection::Connection;
 use crate::derived::Stored;
@@ -29,27 +29,27 @@ unsafe extern "C" {
     fn touchstone_expire_page_drops(connection: *mut ffi::sqlite3);
 }
 
-/// Takes what is changed.
+/// Receives the reports.
 pub(crate) trait Sink {
-    /// A table's name, as the file has it: asked for once, when its first row is changed. What is to be told of its
-    /// rows; none where it is enough to know that there are some.
+    /// Called once with a table's name, as the file has it, when its first row changes. Returns the report that is
+    /// wanted for each of its rows, or `None` if it is enough to know that rows change.
     fn table(&mut self, name: &str) -> Option<Asked>;
 
-    /// A row of a table that was asked for.
+    /// Called for each row of a table for which reports are wanted.
     fn change(&mut self, change: &Change<'_>);
 }
 
-/// What is to be told of a table's rows.
+/// The report that is wanted for each row of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    /// The table's number among the sink's own.
+    /// The number that the sink gave to the table.
     pub(crate) table: usize,
-    /// The columns of the key by their places in the declaration, from 0. A table without row numbers must have some;
-    /// where there are none, the number of the row is the key.
+    /// The columns of the key, by their positions in the declaration, from 0. If there are none, the number of the row
+    /// is the key; a table without row numbers must have some.
     pub(crate) key: Rc<[c_int]>,
 }
 
-/// What happened to a row.
+/// The kind of change of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Insert,
@@ -65,19 +65,19 @@ pub(crate) struct Change<'h> {
     numbers: (i64, i64),
     key: &'h [c_int],
     connection: *mut ffi::sqlite3,
-    /// Whether it is a blob that is written in parts, of which SQLite knows no new row. It is no key's.
+    /// Whether a part of a blob is written, for which SQLite has no new row. Such a blob is not in a key.
     is_part: bool,
     failure: &'h Cell<Option<c_int>>,
 }
 
 impl Change<'_> {
-    /// The key that the row had; none of a row that is new.
+    /// The key that the row had; `None` for a new row.
     #[inline]
     pub(crate) fn before(&self) -> Option<Key<'_>> {
         (self.operation != Operation::Insert).then_some(Key { change: self, is_new: false })
     }
 
-    /// The values that the row had in these columns, NULL for those that there are none of. None where one cannot be read.
+    /// The values that the row had in these columns, NULL for `None`. Returns `None` if one of them cannot be read.
     pub(crate) fn old(&self, columns: &[Option<c_int>]) -> Option<Vec<Stored>> {
         let key = Key { change: self, is_new: false };
         let value = |column: &Option<c_int>| match column {
@@ -87,7 +87,7 @@ impl Change<'_> {
         columns.iter().map(value).collect()
     }
 
-    /// The key that the row will have; none of a row that is deleted.
+    /// The key that the row will have; `None` for a deleted row.
     #[inline]
     pub(crate) fn after(&self) -> Option<Key<'_>> {
         (self.operation != Operation::Delete).then_some(Key { change: self, is_new: true })
@@ -102,13 +102,13 @@ pub(crate) struct Key<'c> {
 }
 
 impl<'c> Key<'c> {
-    /// The row's number; 0 where the table's rows have none.
+    /// The row's number; 0 if the table's rows have none.
     #[inline]
     pub(crate) fn number(self) -> i64 {
         if self.is_new { self.change.numbers.1 } else { self.change.numbers.0 }
     }
 
-    /// The values of the columns that were asked for. It ends early where one cannot be read, which is remembered.
+    /// The values of the key's columns. The iterator ends early if one cannot be read, and notes the failure.
     #[inline]
     pub(crate) fn values(self) -> impl Iterator<Item = Raw<'c>> {
         self.change.key.iter().map_while(move |column| self.value(*column))
@@ -118,7 +118,7 @@ impl<'c> Key<'c> {
     fn value(self, column: c_int) -> Option<Raw<'c>> {
         let Change { connection, is_part, failure, .. } = self.change;
         let mut value = ptr::null_mut();
-        // SAFETY: the change is lent to the sink inside the hook's call, where SQLite answers.
+        // SAFETY: the sink has the change only within the hook's call, in which SQLite answers.
         let code = unsafe {
             if self.is_new && !is_part {
                 ffi::sqlite3_preupdate_new(*connection, column, &raw mut value)
@@ -130,16 +130,16 @@ impl<'c> Key<'c> {
             failure.set(Some(if code == ffi::SQLITE_OK { ffi::SQLITE_NOMEM } else { code }));
             return None;
         }
-        // SAFETY: the value is there until the hook's call ends, and with it the change.
+        // SAFETY: the value lasts until the hook's call ends, and so does the change.
         Some(unsafe { raw(value) })
     }
 }
 
 /// # Safety
-/// The value lasts as long as what is made of it, and nobody else uses it.
+/// The value lasts as long as the result, and nobody else uses it.
 #[inline]
 unsafe fn raw<'v>(value: *mut ffi::sqlite3_value) -> Raw<'v> {
-    // SAFETY: the caller's promise. The length is asked for first: text of another encoding is UTF-8 from then on.
+    // SAFETY: the caller's promise. The length is read first: from then on, text of another encoding is UTF-8.
     unsafe {
         let kind = ffi::sqlite3_value_type(value);
         let bytes = || {
@@ -157,11 +157,11 @@ unsafe fn raw<'v>(value: *mut ffi::sqlite3_value) -> Raw<'v> {
     }
 }
 
-/// Runs the work, and tells the sink of every row that SQL on the connection changes meanwhile. The second answer is an
-/// error where not all could be told: then anything may have changed.
+/// Runs the work, and reports to the sink each row that SQL on the connection changes meanwhile. The second result is
+/// an error if a report is missing: then anything may have changed.
 ///
 /// # Panics
-/// As the work and the sink do. The hook is gone then.
+/// If the work or the sink panics. The hook is removed before.
 pub(crate) fn while_captured<'s, R>(
     connection: &Connection,
     sink: &'s RefCell<dyn Sink + 's>,
@@ -184,23 +184,23 @@ pub(crate) fn while_captured<'s, R>(
     (result, hook.outcome(is_whole))
 }
 
-/// Why rows were not told.
+/// Why reports are missing.
 #[derive(Clone, Copy, Debug)]
 enum Lost {
     /// A value of a key could not be read.
     Value(c_int),
-    /// The sink was in use while a row changed: its owner ran SQL.
+    /// The sink was borrowed while a row changed: its owner ran SQL.
     InUse,
 }
 
-/// A table of the scope, by the name that the hook is called with.
+/// A table of the scope, by the name that SQLite passes to the hook.
 type Seen = (Box<[u8]>, Option<Asked>);
 
-/// What the hook is called with.
+/// The hook's argument.
 struct Hook<'s> {
     sink: &'s RefCell<dyn Sink + 's>,
     seen: RefCell<Vec<Seen>>,
-    /// Where among them the last row's table is: the next row's is mostly the same.
+    /// The index in `seen` of the last row's table. The next row mostly has the same table.
     last: Cell<usize>,
     failure: Cell<Option<c_int>>,
     lost: Cell<Option<Lost>>,
@@ -211,7 +211,7 @@ impl Hook<'_> {
     fn outcome(&self, is_whole: bool) -> Result<()> {
         let why = match self.lost.get() {
             Some(Lost::Value(code)) => {
-                // SAFETY: the text of a code is a constant of the engine.
+                // SAFETY: the text for a code is a constant of SQLite's.
                 let words = unsafe { CStr::from_ptr(ffi::sqlite3_errstr(code)) };
                 format!("a changed row's key could not be read: {}", words.to_string_lossy())
             }
@@ -222,10 +222,10 @@ impl Hook<'_> {
         Err(Error::new(ErrorKind::Refused, format!("what changed cannot be followed: {why}")))
     }
 
-    /// Tells the sink of a row.
+    /// Reports a row to the sink.
     ///
     /// # Safety
-    /// SQLite has called the hook with that, and the call goes on.
+    /// SQLite has called the hook with these arguments, and the call goes on.
     unsafe fn row(&self, connection: *mut ffi::sqlite3, operation: c_int, name: &CStr, numbers: (i64, i64)) {
         let Ok(mut sink) = self.sink.try_borrow_mut() else {
             self.lost.set(Some(Lost::InUse));
@@ -263,18 +263,18 @@ impl Hook<'_> {
     }
 }
 
-/// The hook, set until this is dropped. Scopes do not lie in one another: neither would be whole.
+/// Sets the hook until this is dropped. Scopes must not nest: the reports of both would be incomplete.
 struct Set<'h, 's> {
     connection: *mut ffi::sqlite3,
     hook: &'h Hook<'s>,
-    /// Whether nobody else's hook was set before.
+    /// Whether no other hook was set before.
     is_alone: bool,
 }
 
 impl<'h, 's> Set<'h, 's> {
     fn new(connection: *mut ffi::sqlite3, hook: &'h Hook<'s>) -> Set<'h, 's> {
         let argument = ptr::from_ref(hook).cast_mut().cast();
-        // SAFETY: the connection is open, and the hook is taken back before what it is called with is gone.
+        // SAFETY: the connection is open, and the hook is removed before its argument ends.
         let before = unsafe {
             touchstone_expire_page_drops(connection);
             ffi::sqlite3_preupdate_hook(connection, Some(changed), argument)
@@ -282,14 +282,14 @@ impl<'h, 's> Set<'h, 's> {
         Set { connection, hook, is_alone: before.is_null() }
     }
 
-    /// Takes the hook back; whether it was this one all the time.
+    /// Removes the hook; whether it was this one all the time.
     fn take_back(&self) -> bool {
         let ours: *const c_void = ptr::from_ref(self.hook).cast();
         ptr::eq(self.end(), ours) && self.is_alone
     }
 
     fn end(&self) -> *mut c_void {
-        // SAFETY: the connection is open, as its owner lent it for the scope.
+        // SAFETY: the connection is open: its owner lent it for the scope.
         unsafe { ffi::sqlite3_preupdate_hook(self.connection, None, ptr::null_mut()) }
     }
 }
@@ -309,7 +309,7 @@ unsafe extern "C" fn changed(
     old: ffi::sqlite3_int64,
     new: ffi::sqlite3_int64,
 ) {
-    // SAFETY: it is what the hook was set with, which outlives it.
+    // SAFETY: it is the argument that the hook was set with, which outlives the hook.
     let hook = unsafe { &*hook.cast::<Hook<'_>>().cast_const() };
     // SAFETY: SQLite passes names that end with a zero.
     let (database, table) = unsafe { (CStr::from_ptr(database), CStr::from_ptr(table)) };
@@ -325,10 +325,10 @@ unsafe extern "C" fn changed(
     }
 }
 
-/// Whether a statement may change other rows than it names: by triggers, by foreign keys that act, or by constraints that
-/// replace. It is as the schema is, and so are the connection's own triggers, which no schema's version tells.
+/// Whether a statement may change other rows than it names: by triggers, foreign keys that act, or constraints that
+/// replace. It changes with the schema, and with the connection's own triggers, which no schema's version covers.
 pub(crate) fn has_triggers_or_cascades(connection: &Connection) -> Result<bool> {
-    // In lower case, because a program may have told SQLite that `like` is to tell the cases apart.
+    // In lower case, because a program may have made `like` case-sensitive.
     const SQL: &str = "select exists (select 1 from main.sqlite_schema where type = 'trigger') \
         or exists (select 1 from temp.sqlite_schema where type = 'trigger') \
         or exists (select 1 from main.sqlite_schema where type = 'table' and lower(sql) like '%on%conflict%replace%') \

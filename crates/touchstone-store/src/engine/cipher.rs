@@ -1,5 +1,5 @@
 //! The key of a file, as the engine takes it. A passphrase is derived once for a store, not once for each of its
-//! connections: what the connections are given is the derived key, with the salt that the file begins with.
+//! connections: they get the derived key, with the salt that the file begins with.
 
 use super::connection::open;
 use super::noise;
@@ -13,7 +13,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::ptr;
 
-/// How a file begins that is not encrypted.
+/// The first bytes of a file that is not encrypted.
 const PLAIN: &[u8; SALT_BYTES] = b"SQLite format 3\0";
 
 unsafe extern "C" {
@@ -38,11 +38,11 @@ unsafe extern "C" {
     );
 }
 
-/// Gives a connection that has read nothing yet its key.
+/// Gives the key to a connection that has read nothing yet.
 ///
-/// Of the variants with a key of 256 bits, AEGIS-256X2 takes 443 ns to open a page of 4 KiB where AEGIS-256 takes 586
-/// (on an EPYC with VAES and AVX-512; both are chosen when the program runs). AEGIS-256X4 takes 387 there, but wants
-/// registers that most processors do not have, and a file outlives the machine it was made on.
+/// Of the variants with a 256-bit key, AEGIS-256X2 takes 443 ns to open a page of 4 KiB, and AEGIS-256 takes 586 ns (on
+/// an EPYC with VAES and AVX-512; the program chooses the instructions when it runs). AEGIS-256X4 takes 387 ns there,
+/// but needs registers that most processors do not have, and a file outlives the machine that made it.
 pub(crate) fn unlock(raw: &rusqlite::Connection, options: &Options) -> Result<()> {
     let Some(key) = &options.key else { return Ok(()) };
     // SAFETY: the connection is open, so the engine is initialized.
@@ -50,7 +50,7 @@ pub(crate) fn unlock(raw: &rusqlite::Connection, options: &Options) -> Result<()
     let scheme = match (options.cipher, options.page_size) {
         (Cipher::Aegis, _) => "pragma cipher = 'aegis'; pragma algorithm = 'aegis-256x2'".to_owned(),
         (Cipher::SqlCipher, size) => {
-            // Its first page is encrypted whole, so the size of pages is not read from it.
+            // The first page is encrypted as a whole, so the size of pages cannot be read from it.
             let bytes = size.unwrap_or(4096);
             format!("pragma cipher = 'sqlcipher'; pragma legacy = 4; pragma legacy_page_size = {bytes}")
         }
@@ -73,15 +73,15 @@ pub(crate) fn unlock(raw: &rusqlite::Connection, options: &Options) -> Result<()
     if code != ffi::SQLITE_OK {
         return Err(Error::sqlite(code, "the engine did not take the key"));
     }
-    // With a key the engine writes zeros over what is removed, and every free page again. Nobody reads it anyway.
+    // With a key the engine would overwrite removed data with zeros, and rewrite free pages. Nobody can read either.
     raw.execute_batch("pragma secure_delete = off")?;
     Ok(())
 }
 
-/// The options with a key that takes no derivation any more.
+/// The options with a key that needs no derivation any more.
 ///
 /// # Errors
-/// When the file cannot be opened.
+/// If the file cannot be opened.
 pub(crate) fn resolve(path: &Path, options: Options) -> Result<Options> {
     let Some(EncryptionKey(KeyMaterial::Passphrase(words))) = &options.key else { return Ok(options) };
     let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
@@ -103,7 +103,7 @@ pub(crate) fn resolve_new(options: Options) -> Result<Options> {
     Ok(Options { key: Some(key), ..options })
 }
 
-/// Whether the file begins as one does that is not encrypted.
+/// Whether the file begins like one that is not encrypted.
 pub(crate) fn is_plain(path: &Path, options: &Options) -> bool {
     let mut start = [0; SALT_BYTES];
     bytes_of(path, options).is_ok_and(|raw| {
@@ -112,7 +112,7 @@ pub(crate) fn is_plain(path: &Path, options: &Options) -> bool {
     })
 }
 
-/// Whether the file may be an encrypted store, as far as the bytes that it begins with tell.
+/// Whether the file may be an encrypted store, as far as its first bytes show.
 pub(crate) fn may_be_encrypted(path: &Path, options: &Options) -> bool {
     let length = std::fs::metadata(path).map_or(0, |file| file.len());
     let looked_at = usize::try_from(length).map_or(noise::BYTES_MAX, |length| length.min(noise::BYTES_MAX));
@@ -124,7 +124,7 @@ pub(crate) fn may_be_encrypted(path: &Path, options: &Options) -> bool {
     })
 }
 
-/// Copies a file as it lies.
+/// Copies the bytes of a file as they are.
 pub(crate) fn copy(path: &Path, to: &Path, options: &Options) -> Result<()> {
     const PART: usize = 1 << 20;
     let failed = |error: std::io::Error, path: &Path| Error::io(&error, "copying", path);
@@ -146,8 +146,8 @@ pub(crate) fn copy(path: &Path, to: &Path, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// A connection to read a file's bytes with. A file of this process's own would take the locks of every store that
-/// this process has on the file along when it is closed, which is how POSIX has it; SQLite's files do not.
+/// A connection for reading a file's bytes. If this process opened and closed the file itself, that would release the
+/// locks of all its stores on the file, by the rules of POSIX. SQLite's files avoid that.
 fn bytes_of(path: &Path, options: &Options) -> Result<rusqlite::Connection> {
     let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
     open(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY, options)
@@ -156,7 +156,7 @@ fn bytes_of(path: &Path, options: &Options) -> Result<rusqlite::Connection> {
 fn derive(words: &str, cipher: Cipher, salt: [u8; SALT_BYTES]) -> Result<EncryptionKey> {
     let mut key = Box::new([0; KEY_BYTES]);
     let code = match cipher {
-        // SAFETY: the pointers are to the words, within their length, to a salt and to a key of the right size.
+        // SAFETY: the pointers are to the words, within their length, to a salt, and to a key of the right size.
         Cipher::Aegis => unsafe {
             touchstone_derive_argon2id(words.as_ptr(), words.len(), salt.as_ptr(), key.as_mut_ptr())
         },
@@ -167,13 +167,13 @@ fn derive(words: &str, cipher: Cipher, salt: [u8; SALT_BYTES]) -> Result<Encrypt
         },
     };
     if code != 0 {
-        // Argon2 fails only for want of its 64 MiB.
+        // Argon2 fails only if it does not get its 64 MiB.
         return Err(Error::new(ErrorKind::Refused, "no key could be derived from the passphrase (memory?)"));
     }
     Ok(EncryptionKey(KeyMaterial::Derived { key, salt }))
 }
 
-/// The salt that the connection's file begins with; a new one where the file is empty.
+/// The salt that the connection's file begins with; a new one if the file is empty.
 fn salt(raw: &rusqlite::Connection) -> Result<[u8; SALT_BYTES]> {
     let mut salt = [0; SALT_BYTES];
     // SAFETY: the connection is open, and the buffer has the length that is read.
@@ -192,13 +192,13 @@ fn new_salt() -> [u8; SALT_BYTES] {
     salt
 }
 
-/// Reads from a connection's main file past its page cache. What is a whole page comes decrypted.
+/// Reads from a connection's main file, past its page cache. A whole page comes decrypted.
 ///
 /// # Safety
 /// The connection is open, and no other thread uses it meanwhile.
 pub(crate) unsafe fn read_file(connection: *mut ffi::sqlite3, bytes: &mut [u8], offset: i64) -> c_int {
     let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
-    // SAFETY: the connection is open; the file's methods are there as long as it is.
+    // SAFETY: the connection is open; the file's methods exist as long as it is.
     unsafe {
         let code = ffi::sqlite3_file_control(
             connection,

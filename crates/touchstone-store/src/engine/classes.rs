@@ -1,7 +1,7 @@
-//! Which classes of durability have a file open. A store of the class `Process` copies the log into the file without a
-//! flush, whoever has written it: beside it no other class keeps its promise. So each store says in a lock of the log's
-//! index of which kind it is, and asks whether one of the other kind is there. The system takes the locks of a process
-//! that dies; stores of one process, which share their locks, are counted here.
+//! The durability classes of the stores that have a file open. A store of the class `Process` copies the write-ahead
+//! log (WAL) into the file without a flush, whichever store wrote the log. Beside it no other class keeps its promise.
+//! So each store marks its kind with a lock of the log's index, and checks for the other kind. The system releases the
+//! locks of a process that dies. Stores of one process share its locks, and are counted here.
 
 use super::fork::{self, Origin};
 use super::log::Region;
@@ -24,19 +24,19 @@ unsafe extern "C" {
     fn touchstone_is_class_marked(device: u64, number: u64, region: *const c_void, which: c_int) -> c_int;
 }
 
-/// What survives a loss of power, and what does not.
+/// The classes that survive a loss of power, and the one that does not.
 const KINDS: usize = 2;
 
 type Counts = HashMap<(Origin, FileId), [usize; KINDS]>;
 
-/// How many stores of this process have a file open, of each kind.
+/// The number of this process's stores that have a file open, of each kind.
 static OPEN: LazyLock<Mutex<Counts>> = LazyLock::new(Mutex::default);
 
 fn open() -> MutexGuard<'static, Counts> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A store's word that it has the file open, of which kind. Dropped, it is taken back.
+/// The mark of a store that has the file open, with its kind. Dropping it clears the mark.
 pub(super) struct ClassMark {
     origin: Origin,
     file: FileId,
@@ -46,21 +46,21 @@ pub(super) struct ClassMark {
 
 impl ClassMark {
     /// # Errors
-    /// [`Durability`](ErrorKind::Durability) where somebody of the other kind has the file open.
+    /// [`Durability`](ErrorKind::Durability) if a store of the other kind has the file open.
     pub(super) fn set(file: FileId, region: Region, durability: Durability) -> Result<ClassMark> {
         let kind = usize::from(durability == Durability::Process);
         let mark = ClassMark { origin: Origin::here(), file, region, kind };
         let is_beside_other = mark.count_in()?;
-        // First said, then asked: of two that come at once at least one hears of the other.
+        // First the mark, then the check: if two stores open at once, at least one of them sees the other.
         if is_beside_other || mark.is_other_marked() { Err(refused(durability)) } else { Ok(mark) }
     }
 
-    /// Counts this one; whether one of the other kind is there.
+    /// Counts this store; whether this process has one of the other kind.
     fn count_in(&self) -> Result<bool> {
         let _alone = fork::alone();
         let mut open = open();
         let counts = open.entry((self.origin, self.file)).or_default();
-        // Counted also where it is refused, which takes it back.
+        // A store that is refused is counted too, until its mark is dropped.
         counts[self.kind] += 1;
         match self.mark(true) {
             ffi::SQLITE_OK | ffi::SQLITE_NOTFOUND => Ok(counts[1 - self.kind] > 0),
@@ -68,14 +68,14 @@ impl ClassMark {
         }
     }
 
-    /// Says it to other processes, or takes it back; SQLite's code, `SQLITE_NOTFOUND` where the file's index is not there.
+    /// Sets or clears the mark for other processes. SQLite's code; `SQLITE_NOTFOUND` if the file's index is gone.
     fn mark(&self, mark: bool) -> c_int {
         let (FileId { device, inode }, region) = (self.file, self.region.address());
-        // SAFETY: the region is a number by which the index is looked for.
+        // SAFETY: the region's address is only compared with others.
         unsafe { touchstone_mark_class(device, inode, region, self.kind as c_int, c_int::from(mark)) }
     }
 
-    /// Whether another process has said so of the other kind.
+    /// Whether another process has a mark of the other kind.
     fn is_other_marked(&self) -> bool {
         let (FileId { device, inode }, region) = (self.file, self.region.address());
         // SAFETY: as for `mark`.
@@ -93,7 +93,7 @@ impl Drop for ClassMark {
         let Some(counts) = open.get_mut(&(self.origin, self.file)) else { return };
         counts[self.kind] -= 1;
         if counts[self.kind] == 0 {
-            // Where the index is gone, its locks are.
+            // If the index is gone, its locks are gone too.
             self.mark(false);
         }
         if *counts == [0; KINDS] {
@@ -123,8 +123,8 @@ mod tests {
     use crate::options::Options;
     use std::mem::ManuallyDrop;
 
-    /// A store's mark is taken back when its connections are closed, and its index may be unmapped. Where another file's was
-    /// mapped meanwhile, that one's mark was taken back instead.
+    /// Regression: a store's mark is cleared after its connections are closed, when its index may be unmapped. If
+    /// another file's index was mapped there meanwhile, that file's mark was cleared instead.
     #[test]
     fn a_mark_is_looked_for_at_its_own_files_index_and_at_no_other() {
         let directory = tempfile::tempdir().expect("there is room");
@@ -134,7 +134,7 @@ mod tests {
         connection.header().expect("it is readable");
         let region = Region::of(&mut connection).expect("it has a log");
         let file = FileId::at(&path).expect("it is there");
-        // What was never counted is not taken back.
+        // A mark that was never counted is not cleared.
         let mark = |file| ManuallyDrop::new(ClassMark { origin: Origin::here(), file, region, kind: 0 });
         let others = FileId { inode: file.inode + 1, ..file };
         assert_eq!(mark(others).mark(true), ffi::SQLITE_NOTFOUND);

@@ -1,4 +1,4 @@
-//! One connection to the file, configured, with the statements that begin and end transactions.
+//! One connection to the file, with its settings and the statements that begin and end transactions.
 
 use super::cipher;
 use super::fork::Origin;
@@ -33,12 +33,12 @@ unsafe extern "C" {
     fn touchstone_page_bytes(connection: *mut ffi::sqlite3) -> c_uint;
 }
 
-/// Says in the file's header whose it is: "Tous" in ASCII.
+/// Marks the file as a store in its header: "Tous" in ASCII.
 pub(crate) const APPLICATION_ID: i32 = 0x546f_7573;
-/// The version of the format, in the header's place for the user's.
+/// The version of the format, in the header's field for the user's version.
 pub(crate) const FORMAT_VERSION: i32 = 1;
 
-/// An open connection. Statements are dropped before it.
+/// An open connection. Its statements are dropped before it.
 pub(crate) struct Connection {
     begin: OnceCell<Statement>,
     begin_write: OnceCell<Statement>,
@@ -46,14 +46,14 @@ pub(crate) struct Connection {
     cookie: OnceCell<Statement>,
     look: OnceCell<Statement>,
     raw: Own,
-    /// Dropped after the connection, which waits by it.
+    /// Dropped after the connection, whose busy handler it is.
     pub(crate) patience: Box<Patience>,
-    /// Dropped after the connection, which asks it.
+    /// Dropped after the connection, whose authorizer uses it.
     pub(super) guard: Box<Guard>,
 }
 
-/// SQLite's connection, which only the process closes that opened it. In a child of it, closing would copy and remove the
-/// log beside the parent.
+/// SQLite's connection. Only the process that opened it closes it: in a forked child, closing would copy the log into
+/// the file and remove it, while the parent uses it.
 struct Own {
     raw: ManuallyDrop<rusqlite::Connection>,
     origin: Origin,
@@ -79,11 +79,11 @@ impl Drop for Own {
         if !self.origin.is_here() {
             return;
         }
-        // SAFETY: it is taken once, here, and not looked at afterwards.
+        // SAFETY: the connection is taken once, here, and not used afterwards.
         let raw = unsafe { ManuallyDrop::take(&mut self.raw) };
         if let Err((raw, _)) = raw.close() {
             let_go_of_forgotten(&raw);
-            // What virtual tables have left is theirs, which end with it. The rest is what the program has forgotten.
+            // This ends the virtual tables, which finalize their own statements. The program has forgotten the others.
             if let Err((raw, _)) = raw.close() {
                 finalize_forgotten(&raw);
             }
@@ -91,12 +91,12 @@ impl Drop for Own {
     }
 }
 
-/// Ends the statements that a program has forgotten, and forgets such copies, which keep the connection from being closed; and
-/// lets go of the virtual tables that they hold, which have statements of their own.
+/// Resets the statements and drops the backups that a program has forgotten: both keep the connection from being
+/// closed. Releases the virtual tables that such statements hold, which have statements of their own.
 #[cold]
 fn let_go_of_forgotten(raw: &rusqlite::Connection) {
-    // SAFETY: the connection is open. A statement that was forgotten is used by nobody: it cannot outlive what it was
-    // borrowed from, which ends here. Nor can a copy.
+    // SAFETY: the connection is open. Nobody uses a forgotten statement or backup: neither can outlive the value that
+    // it was borrowed from, which ends here.
     unsafe {
         touchstone_forget_copies(raw.handle());
         end_statements(raw.handle());
@@ -107,8 +107,8 @@ fn let_go_of_forgotten(raw: &rusqlite::Connection) {
 /// Finalizes the statements that a program has forgotten.
 #[cold]
 fn finalize_forgotten(raw: &rusqlite::Connection) {
-    // SAFETY: the connection is open. What has dropped its statement has finalized it, and virtual tables have finalized
-    // theirs when nobody held them any more.
+    // SAFETY: the connection is open. Owners that dropped their statements have finalized them, and virtual tables
+    // finalized theirs once no statement held them.
     unsafe {
         loop {
             let statement = ffi::sqlite3_next_stmt(raw.handle(), ptr::null_mut());
@@ -120,20 +120,20 @@ fn finalize_forgotten(raw: &rusqlite::Connection) {
     }
 }
 
-/// A connection as SQLite knows it, wherever its session is.
+/// SQLite's handle of a connection, to stop it from a thread that does not have its session.
 #[derive(Clone, Copy)]
 pub(crate) struct Stopper(*mut ffi::sqlite3);
 
-// SAFETY: it is used as `stop` asks.
+// SAFETY: it is used only as `stop` requires.
 unsafe impl Send for Stopper {}
 
 impl Stopper {
-    /// Ends whatever is running: the transaction, and statements, which have no more rows.
+    /// Ends the running transaction and all statements, which have no more rows.
     ///
     /// # Safety
-    /// The connection is open, and nobody else uses it meanwhile.
+    /// The connection is open, and no other thread uses it meanwhile.
     pub(crate) unsafe fn stop(self) {
-        // SAFETY: the caller's promise. A rollback where nothing is to be rolled back is refused, and does nothing.
+        // SAFETY: the caller's promise. Without a transaction, SQLite refuses the rollback and does nothing.
         unsafe {
             end_statements(self.0);
             ffi::sqlite3_exec(self.0, c"rollback".as_ptr(), None, ptr::null_mut(), ptr::null_mut());
@@ -141,10 +141,10 @@ impl Stopper {
     }
 }
 
-/// Ends every statement of the connection: none has more rows.
+/// Resets every statement of the connection: none has more rows.
 ///
 /// # Safety
-/// The connection is open, and nobody else uses it meanwhile.
+/// The connection is open, and no other thread uses it meanwhile.
 unsafe fn end_statements(connection: *mut ffi::sqlite3) {
     let mut statement = ptr::null_mut();
     loop {
@@ -159,19 +159,19 @@ unsafe fn end_statements(connection: *mut ffi::sqlite3) {
     }
 }
 
-/// What a file says of itself.
+/// The facts in a file's header that show whether it is a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) application: i32,
     pub(crate) version: i32,
-    /// Whether it has no table, where it is no store's.
+    /// Whether the file has no table. Only valid if the file is no store.
     pub(crate) is_empty: bool,
-    /// Whether text is stored as it is read from pages.
+    /// Whether text is UTF-8, which reads from pages expect.
     pub(crate) is_utf_8: bool,
 }
 
 impl Header {
-    /// How many bytes of the first page it is read from.
+    /// The number of bytes of the first page that hold the header.
     const BYTES: usize = 108;
 
     pub(crate) fn of(page: &[u8]) -> Option<Header> {
@@ -181,22 +181,22 @@ impl Header {
             version: word(60)?,
             // The first page is the root of the schema: no cells, no tables.
             is_empty: page.get(103..105)? == [0, 0],
-            // None is chosen before the first table.
+            // No encoding is chosen before the first table.
             is_utf_8: matches!(word(56)?, 0 | 1),
         })
     }
 }
 
 impl Connection {
-    /// Opens the file and gives the key; reads nothing yet.
+    /// Opens the file and gives the key. Nothing is read yet.
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Connection> {
         let flags = flags(options.read_only, options.create);
         let raw = open(path, flags, options)?;
         Connection::with(raw, options)
     }
 
-    /// Opens one more connection to a store's file, and to no other. Until it is known to be that file, nothing is read,
-    /// made or told a key: the log beside another file would be taken for that file's.
+    /// Opens one more connection to a store's file, and to no other. Until the file is known to be the store's, nothing
+    /// is read or made, and no key is given: SQLite would take the log beside another file for that file's.
     pub(crate) fn open_beside(pin: &Pin, options: &Options) -> Result<Connection> {
         pin.origin().check()?;
         let raw =
@@ -207,8 +207,8 @@ impl Connection {
         Ok(connection)
     }
 
-    /// From now on flushes nothing, where the class asks for no flush. A connection that is not known to be of a store of that class
-    /// flushes: it may be the last on its file, and copy and remove a log that others relied on.
+    /// From now on the connection flushes nothing, if the store's class asks for no flush. One that is not known to be
+    /// of such a store flushes: it may be the last on its file, and copy and remove a log that others relied on.
     pub(crate) fn spare_flushes(&self, options: &Options) -> Result<()> {
         if options.durability == Durability::Process {
             self.raw.execute_batch("pragma synchronous = off")?;
@@ -228,7 +228,7 @@ impl Connection {
             patience: Patience::new(options.busy_timeout),
             guard: Box::default(),
         };
-        // SAFETY: one thread has the connection at a time, and it is dropped before what it waits by.
+        // SAFETY: one thread has the connection at a time, and the connection is dropped before its busy handler.
         unsafe { connection.patience.teach(connection.handle()) };
         configure(&connection.raw, options)?;
         if let Some(bytes) = options.cache_bytes {
@@ -237,7 +237,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// A statement that is held from its first use on.
+    /// A statement that is prepared at its first use, and then held.
     #[inline]
     fn held<'s>(&'s self, statement: &'s OnceCell<Statement>, sql: &str) -> Result<&'s Statement> {
         match statement.get() {
@@ -267,7 +267,7 @@ impl Connection {
         self.raw.origin.is_here()
     }
 
-    /// Where the file is, as the engine tells it: without links.
+    /// The file's path as the engine gives it: without symbolic links.
     pub(crate) fn path(&self) -> PathBuf {
         // SAFETY: the connection is open, and keeps the name.
         let name = unsafe {
@@ -277,19 +277,19 @@ impl Connection {
         path_of(name)
     }
 
-    /// Whether the file has a log, as far as this connection has read.
+    /// Whether the file has a write-ahead log (WAL), as far as this connection has read.
     pub(crate) fn has_log(&self) -> bool {
         LogState::of(self).is_some()
     }
 
-    /// Lets the connection keep pages in memory of so many bytes.
+    /// Sets how many bytes of pages the connection keeps in memory.
     pub(crate) fn cache(&self, bytes: u64) {
         let kibibytes = c_int::try_from(bytes.div_ceil(1024)).unwrap_or(c_int::MAX);
         // SAFETY: the connection is open.
         unsafe { touchstone_cache(self.handle(), kibibytes) };
     }
 
-    /// Whether the log is left as it is when the connection is closed, or copied.
+    /// Sets whether closing the connection leaves the log as it is, instead of copying it into the file.
     pub(crate) fn leave_log(&self, leaves: bool) {
         let (leaves, answer): (c_int, *mut c_int) = (c_int::from(leaves), ptr::null_mut());
         // SAFETY: the connection is open.
@@ -301,26 +301,26 @@ impl Connection {
     /// SQLite's own handle.
     #[inline]
     pub(crate) fn handle(&self) -> *mut ffi::sqlite3 {
-        // SAFETY: the handle is used as this crate's statements do, by the thread that has the connection.
+        // SAFETY: the handle is used like this crate's statements, by the thread that has the connection.
         unsafe { self.raw.handle() }
     }
 
-    /// The connection, for what is asked rarely.
+    /// The connection, for rare requests.
     pub(crate) fn sql(&self) -> &rusqlite::Connection {
         &self.raw
     }
 
-    /// As [`sql`](Connection::sql), for what wants it alone.
+    /// As [`sql`](Connection::sql), for requests that need it exclusively.
     pub(crate) fn sql_mut(&mut self) -> &mut rusqlite::Connection {
         &mut self.raw
     }
 
-    /// Lets a program's own SQL run on the connection until the answer is dropped.
+    /// Lets a program's own SQL run on the connection until the returned value is dropped.
     pub(crate) fn lend(&self) -> Lent<'_> {
         Lent::new(self)
     }
 
-    /// Has SQLite refuse what damages a file from within. Statements that were prepared before are prepared anew.
+    /// Makes SQLite refuse to damage a file from within. Statements that were prepared before are prepared again.
     pub(crate) fn defend(&self) {
         // SAFETY: the connection is open.
         unsafe { guard::defend(self.handle()) };
@@ -328,15 +328,15 @@ impl Connection {
 
     /// Prepares a statement, which must be dropped before the connection.
     pub(crate) fn prepare(&self, sql: &str) -> Result<Statement> {
-        // SAFETY: the connection is open, and sessions drop what they prepared first.
+        // SAFETY: the connection is open, and sessions drop their statements first.
         unsafe { Statement::prepare(self.handle(), sql) }
     }
 
-    /// Reads what the file says of itself, all of it at one moment: another may be making it.
+    /// Reads the file's header, all of it at one moment: another process may be making the file.
     pub(crate) fn header(&self) -> Result<Header> {
         self.begin_read()?;
         let header = self.read_header();
-        // Ended by the statement that ends every transaction, which is wanted again soon: opening prepares none in vain.
+        // Ended by the statement that ends every transaction. It is needed again soon: opening prepares none in vain.
         if self.commit().is_err() {
             self.end();
         }
@@ -346,7 +346,7 @@ impl Connection {
     fn read_header(&self) -> Result<Header> {
         let mut first = [0; Header::BYTES];
         let pages = self.pages();
-        // A new file has no page, and all that it says of itself is 0.
+        // A new file has no page: its header counts as zeros.
         if pages.count() > 0 {
             pages.copy(1, 0, &mut first)?;
         }
@@ -370,28 +370,28 @@ impl Connection {
     }
 
     pub(crate) fn pages(&self) -> Pages {
-        // SAFETY: the connection is open, and sessions drop what reads its pages first.
+        // SAFETY: the connection is open, and sessions drop all readers of its pages first.
         unsafe { Pages::new(self.handle()) }
     }
 
-    /// Whether the file has a table of that name. Kind and name are compared as SQLite does, whatever damage, or another
-    /// program's hand, made of the bytes that hold them.
+    /// Whether the file has a table of that name. Kind and name are compared as SQLite does, also if damage or another
+    /// program has changed the type of their values.
     pub(crate) fn has_table(&self, name: &str) -> Result<bool> {
         let sql = "select 1 from sqlite_schema where cast(type as text) = 'table' collate nocase \
                    and cast(name as text) = ?1 collate nocase";
         Ok(self.raw.prepare(sql)?.exists([name])?)
     }
 
-    /// Begins to read, and tells the schema's version that the snapshot has.
+    /// Begins a read transaction; returns the version of the schema in its snapshot.
     #[inline]
     pub(crate) fn begin_read(&self) -> Result<i64> {
-        // SAFETY: the connection is open. In a transaction nothing is done.
+        // SAFETY: the connection is open. Within a transaction the call does nothing.
         unsafe { touchstone_keep_pages(self.handle()) };
         self.held(&self.begin, "begin")?.run()?;
         self.cookie().and_then(Statement::integer).inspect_err(|_| self.end())
     }
 
-    /// Begins to write, and tells the schema's version.
+    /// Begins a write transaction; returns the version of the schema.
     #[inline]
     pub(crate) fn begin_write(&self) -> Result<i64> {
         self.held(&self.begin_write, "begin immediate")?.run()?;
@@ -403,27 +403,26 @@ impl Connection {
         self.cookie().and_then(Statement::integer).inspect_err(|_| self.end())
     }
 
-    /// Whether the file, or the connection, may have triggers: as the schema is that the statement before this call met.
+    /// Whether the file or the connection may have triggers, by the schema that the last statement found.
     pub(crate) fn may_have_triggers(&self) -> bool {
         // SAFETY: the connection is open.
         unsafe { touchstone_may_have_triggers(self.handle()) != 0 }
     }
 
-    /// The schema's version now.
     pub(crate) fn schema_version(&self) -> Result<i64> {
         self.cookie()?.integer()
     }
 
-    /// Lets SQLite compare the schema that it has in memory with the file's, after statements that may have failed.
+    /// Makes SQLite compare its schema in memory with the file's, after statements that may have failed.
     ///
-    /// An `alter table` that fails is undone in the file, the schema's version with it, and not in memory: there the
-    /// schema stays altered until a statement finds another version in the file. If that has been counted up to the same
-    /// number by then, none ever does. So it is compared at once, while the version is still another.
+    /// A failed `alter table` is undone in the file, including the schema's version, but not in memory. There the
+    /// schema stays altered until a statement finds another version in the file. If the version has been counted up to
+    /// the same number by then, no statement does. So the two are compared at once, while the versions still differ.
     pub(crate) fn verify_schema(&self) -> Result<()> {
         self.held(&self.look, "select 1 from sqlite_schema limit 1")?.run()
     }
 
-    /// Commits, and ends what the transaction reads.
+    /// Commits, and ends all reads of the transaction.
     #[inline]
     pub(crate) fn commit(&self) -> Result<()> {
         self.end_forgotten();
@@ -434,7 +433,7 @@ impl Connection {
     }
 
     /// # Errors
-    /// Where damage has led the transaction to a page that no file has, after which SQLite cannot end it by a commit.
+    /// [`Damaged`](ErrorKind::Damaged) if damage led to a page that no file has: SQLite cannot commit then.
     #[inline]
     fn check_last_page(&self) -> Result<()> {
         // SAFETY: the connection is open.
@@ -445,23 +444,23 @@ impl Connection {
         Err(damaged(u32::MAX))
     }
 
-    /// Ends whatever transaction there is, keeping nothing.
+    /// Rolls back the transaction, if there is one.
     pub(crate) fn end(&self) {
         if self.is_of_here() {
             self.end_forgotten();
             if !self.is_idle() {
-                // SQLite rolls some failures back by itself; what is left is rolled back here, which cannot be refused.
+                // SQLite rolls back some failures by itself. This ends the rest, and cannot be refused.
                 let _ = self.raw.execute_batch("rollback");
             }
         }
         self.let_go_of_attached();
     }
 
-    /// Ends statements that a program has forgotten, as `std::mem::forget` lets it. For one that may still give rows SQLite
-    /// goes on with what it reads, beyond the end of the transaction: all later ones would see what this one sees.
+    /// Resets statements that a program has forgotten (`std::mem::forget`). While one may give more rows, SQLite keeps
+    /// its snapshot beyond the end of the transaction: all later ones would read from that snapshot.
     #[inline]
     fn end_forgotten(&self) {
-        // SAFETY: the connection is open. The transaction ends, and with it whatever reads in it.
+        // SAFETY: the connection is open. The transaction ends, and all its reads end with it.
         unsafe {
             if touchstone_is_running(self.handle()) != 0 {
                 end_statements(self.handle());
@@ -469,7 +468,7 @@ impl Connection {
         }
     }
 
-    /// Lets go of files that a program has attached: later transactions would lock them, and others find them or not.
+    /// Detaches files that a program has attached. Later transactions would lock them; only some would see them.
     #[inline]
     fn let_go_of_attached(&self) {
         if self.guard.has_attached.get() {
@@ -477,8 +476,8 @@ impl Connection {
         }
     }
 
-    /// Whether a program has attached the file to itself: what is written through the other name waits for the transaction
-    /// that it is part of.
+    /// Whether a program has attached the file to itself: a write through the other name waits for the lock of its own
+    /// transaction.
     #[cold]
     pub(crate) fn has_attached_itself(&self) -> bool {
         const SQL: &str = "select 1 from pragma_database_list as it, pragma_database_list as main \
@@ -494,28 +493,28 @@ impl Connection {
             statement.query_map((), |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()
         });
         let detach = |name: &String| self.raw.execute("detach ?1", [name]).is_ok();
-        // What is still in use is let go of at the end of another transaction.
+        // A file that is still in use is detached at the end of a later transaction.
         self.guard.has_attached.set(!names.is_ok_and(|names| names.iter().all(detach)));
     }
 
-    /// What ends the connection's snapshot where its session is somebody else's.
+    /// A handle to end the connection's snapshot from a thread that does not have its session.
     pub(crate) fn stopper(&self) -> Stopper {
         Stopper(self.handle())
     }
 
-    /// What interrupts the connection's statements, from any thread and for as long as it likes: it knows when the
-    /// connection is closed.
+    /// A handle to interrupt the connection's statements from any thread. It may outlive the connection, and does
+    /// nothing once that is closed.
     pub(crate) fn interrupter(&self) -> InterruptHandle {
         self.raw.get_interrupt_handle()
     }
 
-    /// The size of a page, once something was read.
+    /// The size of a page, after the first read.
     pub(crate) fn page_bytes(&self) -> u64 {
         // SAFETY: the connection is open.
         u64::from(unsafe { touchstone_page_bytes(self.handle()) })
     }
 
-    /// The name of the VFS that the main file is reached through, as the engine tells it.
+    /// The name of the main file's VFS, as the engine gives it.
     pub(crate) fn vfs_name(&self) -> String {
         let mut name: *mut c_char = ptr::null_mut();
         // SAFETY: the connection is open; the engine allocates the name, and it is freed once.
@@ -535,7 +534,7 @@ impl Connection {
         }
     }
 
-    /// The main file as SQLite has it open, for as long as the connection is.
+    /// The main file as SQLite has it open. It lasts as long as the connection.
     fn file(&self) -> Result<*mut ffi::sqlite3_file> {
         let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
         // SAFETY: the connection is open; the call stores the file's pointer.
@@ -553,15 +552,15 @@ impl Connection {
     /// Flushes the file, without its log.
     pub(crate) fn flush_file(&self) -> Result<()> {
         let file = self.file()?;
-        // SAFETY: the connection is open and is used by this thread alone, so that its file is too.
+        // SAFETY: the connection is open, and this thread alone uses it and its file.
         let code = unsafe { call!(file, xSync(ffi::SQLITE_SYNC_FULL) or ffi::SQLITE_OK) };
         if code == ffi::SQLITE_OK { Ok(()) } else { Err(unflushed(code)) }
     }
 
-    /// Has everything in the log count as not copied, for everybody who has the file open; whether it could be. While somebody copies
-    /// it cannot.
+    /// Marks the whole log as not copied, for all processes that have the file open; whether that was possible. It is
+    /// not while a checkpoint runs.
     pub(crate) fn uncopy(&self, index: &LogIndex) -> bool {
-        /// The lock that whoever copies the log has: `WAL_CKPT_LOCK`.
+        /// The lock that a checkpoint holds: `WAL_CKPT_LOCK`.
         const COPYING: c_int = 1;
         const TAKE: c_int = ffi::SQLITE_SHM_LOCK | ffi::SQLITE_SHM_EXCLUSIVE;
         const LEAVE: c_int = ffi::SQLITE_SHM_UNLOCK | ffi::SQLITE_SHM_EXCLUSIVE;
@@ -584,14 +583,14 @@ impl Connection {
         unsafe { ffi::sqlite3_get_autocommit(self.handle()) != 0 }
     }
 
-    /// How many rows were changed since the connection was opened.
+    /// The number of rows that were changed since the connection was opened.
     #[inline]
     pub(crate) fn changes(&self) -> i64 {
         // SAFETY: the connection is open.
         unsafe { ffi::sqlite3_total_changes64(self.handle()) }
     }
 
-    /// Whether the last call did not fail.
+    /// Whether the last call succeeded.
     #[inline]
     pub(crate) fn is_well(&self) -> bool {
         // SAFETY: the connection is open.
@@ -599,7 +598,7 @@ impl Connection {
         matches!(code, ffi::SQLITE_OK | ffi::SQLITE_ROW | ffi::SQLITE_DONE)
     }
 
-    /// Copies what it can of the log into the file: how many pages the log has, and how many of them are copied.
+    /// Checkpoint: copies as much of the log as it can. Returns the number of pages in the log, and of those copied.
     pub(crate) fn checkpoint(&self, mode: c_int) -> Result<(u32, u32)> {
         let (mut log, mut copied) = (0, 0);
         // SAFETY: the connection is open and in no transaction.
@@ -616,7 +615,7 @@ impl Connection {
 
 #[cold]
 fn unflushed(code: c_int) -> Error {
-    // SAFETY: the words for a code are SQLite's own, and stay.
+    // SAFETY: the text for a code is a constant of SQLite's.
     let words = unsafe { CStr::from_ptr(ffi::sqlite3_errstr(code)) };
     Error::sqlite(code, format_args!("flushing the file: {}", words.to_string_lossy()))
 }
@@ -645,7 +644,7 @@ fn path_of(name: &CStr) -> PathBuf {
 /// A connection without a key and without settings.
 pub(crate) fn open(path: &Path, flags: OpenFlags, options: &Options) -> Result<rusqlite::Connection> {
     let name = vfs_name(options)?;
-    // To read only, the system opens a directory, and fails to read it then.
+    // To read only, the system opens even a directory, and fails later, when it is read.
     if flags.contains(OpenFlags::SQLITE_OPEN_READ_ONLY) && path.is_dir() {
         return Err(is_directory());
     }
@@ -653,7 +652,7 @@ pub(crate) fn open(path: &Path, flags: OpenFlags, options: &Options) -> Result<r
         .map_err(|error| unopened(Error::from(error), path, options))
 }
 
-/// SQLite tells by one code that a file is not there, and that the system does not open it, or make it.
+/// SQLite has one code for a file that does not exist and for one that the system does not open or make.
 fn unopened(error: Error, path: &Path, options: &Options) -> Error {
     if error.sqlite_code().is_none_or(|code| code & 0xff != ffi::SQLITE_CANTOPEN) {
         return error;
@@ -672,15 +671,15 @@ fn is_directory() -> Error {
     Error::new(ErrorKind::NotFound, "it is a directory, and no file (name a file in it)")
 }
 
-/// SQLite's own VFSes: the one that is shared with other processes, and the one that shuts them out, where there is one.
+/// SQLite's own VFSes: the one that is shared with other processes, and the one that excludes them, if there is one.
 #[cfg(unix)]
 const SYSTEMS: [&str; 2] = ["unix", "unix-excl"];
 #[cfg(not(unix))]
 const SYSTEMS: [&str; 2] = ["win32", "win32"];
 
-/// The VFS of the engine's ciphers, over the one that gathers what is written to the log, over the system's.
+/// The VFS of the engine's ciphers, over the one that gathers writes to the log, over the system's.
 fn vfs_name(options: &Options) -> Result<CString> {
-    /// What the engine makes of a VFS's name, where it is to encrypt what passes.
+    /// The engine's prefix for the name of a VFS, for one that encrypts.
     const CIPHERS: &str = "multipleciphers-";
     let system = match (&options.vfs, options.exclusive) {
         (Some(name), _) => name.strip_prefix(CIPHERS).unwrap_or(name),
@@ -702,10 +701,10 @@ fn vfs_name(options: &Options) -> Result<CString> {
     CString::new([CIPHERS.as_bytes(), over.as_bytes()].concat()).map_err(|_| refused(NoVfs::Unknown))
 }
 
-/// What a connection is told before it reads. What is SQLite's default, as built here, is not told again.
+/// Sets up a connection before it reads. SQLite's defaults, as built here, are not set again.
 fn configure(raw: &rusqlite::Connection, options: &Options) -> Result<()> {
     cipher::unlock(raw, options)?;
-    // SAFETY: the connection is open. Only the keeper's thread copies the log.
+    // SAFETY: the connection is open. Only the checkpoint thread (the keeper) copies the log.
     unsafe { ffi::sqlite3_wal_autocheckpoint(raw.handle(), 0) };
     if let Some(bytes) = options.page_size {
         raw.execute_batch(&format!("pragma page_size = {bytes}"))?;

@@ -1,14 +1,14 @@
-/* The engine in one unit with what this store adds to it, which calls functions that are the unit's own. */
+/* The engine and the store's additions to it, in one unit: the additions call static functions of the engine. */
 
 #include "sqlite3mc_amalgamation.c"
 
-/* What is relied on of the engine's inside stands in docs/store-engine.md, and here as far as a compiler can tell. */
+/* docs/store-engine.md lists the engine's internals that the store relies on; these assertions check some of them. */
 
 #if SQLITE_VERSION_NUMBER != 3054000
 #error "docs/store-engine.md was confirmed for another SQLite: go through that page, then change it and this number"
 #endif
 
-/* A compiler of C before 2011 cannot tell; the others that build this do. */
+/* A compiler of C before 2011 has no such assertions; the others that build this unit have them. */
 #if defined(_MSC_VER) && !defined(__clang__) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L)
 #define _Static_assert(condition, words) struct touchstone_not_asserted
 #define _Generic(expression, ...) 1
@@ -22,7 +22,7 @@
 #define TYPE(expression, type) \
   _Static_assert(_Generic((expression), type: 1, default: 0), "another type than docs/store-engine.md says")
 
-/* The header of the log's index, which processes share: `log.rs` reads it as six words of 64 bits. */
+/* The header of the WAL index (the log's index), which processes share: `log.rs` reads it as six words of 64 bits. */
 SIZE(WalIndexHdr, 48);
 PLACE(WalIndexHdr, iVersion, 0, 4);
 PLACE(WalIndexHdr, iChange, 8, 4);
@@ -32,7 +32,8 @@ PLACE(WalIndexHdr, nPage, 20, 4);
 PLACE(WalIndexHdr, aFrameCksum, 24, 8);
 PLACE(WalIndexHdr, aSalt, 32, 8);
 PLACE(WalIndexHdr, aCksum, 40, 8);
-/* Behind its two copies, and the only bytes of the index that the store writes: four that SQLite has no use for. */
+/* Behind its two copies: the words that count copied frames, of which the store may reset nBackfill; the locks; and
+ * four bytes that SQLite does not use, where stores give each other hints. */
 NUMBER(WALINDEX_HDR_SIZE, 136);
 PLACE(WalCkptInfo, nBackfill, 0, 4);
 PLACE(WalCkptInfo, aLock, 24, SQLITE_SHM_NLOCK);
@@ -40,11 +41,11 @@ PLACE(WalCkptInfo, nBackfillAttempted, 32, 4);
 PLACE(WalCkptInfo, notUsed0, 36, 4);
 NUMBER(2 * sizeof(WalIndexHdr) + offsetof(WalCkptInfo, notUsed0), 132);
 NUMBER(WALINDEX_PGSZ, 32768);
-/* What `log_vfs` knows of the log and of its locks. */
+/* The layout of the log and the lock that `log_vfs` relies on. */
 NUMBER(WAL_HDRSIZE, 32);
 NUMBER(WAL_FRAME_HDRSIZE, 24);
 NUMBER(WAL_WRITE_LOCK, 0);
-/* What the functions below reach into. */
+/* Fields, functions and constants that the functions below use. */
 TYPE(((sqlite3 *)0)->aDb, Db *);
 TYPE(((sqlite3 *)0)->pVdbe, Vdbe *);
 TYPE(((sqlite3 *)0)->xAuth, sqlite3_xauth);
@@ -150,22 +151,22 @@ TYPE(((CipherDescriptor *)0)->m_decryptPage, DecryptPage_t);
 TYPE(argon2id_hash_raw, int (*)(uint32_t, uint32_t, uint32_t, const void *, size_t, const void *, size_t, void *, size_t));
 TYPE(fastpbkdf2_hmac_sha512, void (*)(const uint8_t *, size_t, const uint8_t *, size_t, uint32_t, uint8_t *, size_t));
 
-/* The ciphers derive a key on every connection and tell nobody. Deriving once for a store needs their functions by name. */
+/* The ciphers derive a key for each connection. To derive it once for a store, their functions are called by name. */
 
-/* RFC 9106's second recommendation but for its lanes, which the engine would take one after the other. */
+/* The second recommendation of RFC 9106, but with one lane: the engine would take several one after the other. */
 #define ARGON2_PASSES 3
 #define ARGON2_KIBIBYTES 65536
 #define ARGON2_LANES 1
 
-/* What SQLCipher 4 does; a change would make other files. */
+/* The number of SQLCipher 4; another one would make other files. */
 #define PBKDF2_ROUNDS 256000
 
-/* More than what the functions below have on the stack with all that they call: up to 7,000 bytes for Argon2 and 3,100 for a page
- * or PBKDF2 (GCC 12, with and without optimization). */
+/* More bytes than the functions below have on the stack with all that they call: up to 7,000 for Argon2 and 3,100 for a
+ * page or PBKDF2 (GCC 12, with and without optimization). */
 #define CLEARED_BYTES 8192
 
-/* Writes over what a function that has returned left on the stack. A thread's stack is there for longer than the store is, also
- * that of a thread that has ended, which the C library keeps for the next one. */
+/* Overwrites the part of the stack that a function has used before it returned. A thread's stack outlives the store,
+ * even that of a thread that has ended: the C library keeps it for the next thread. */
 static SQLITE_NOINLINE void clear_stack(void) {
   unsigned char left[CLEARED_BYTES];
   sqlite3mcSecureZeroMemory(left, sizeof(left));
@@ -184,7 +185,7 @@ void touchstone_derive_pbkdf2(const unsigned char *words, size_t length, const u
   clear_stack();
 }
 
-/* SQLCipher's cipher copies the key to the stack for each page. AEGIS has it in registers only. */
+/* SQLCipher's cipher copies the key to the stack for each page. AEGIS has the key in registers only. */
 static void generate_key(void *cipher, char *words, int length, int rekey, unsigned char *salt) {
   mcSQLCipherDescriptor.m_generateKey(cipher, words, length, rekey, salt);
   clear_stack();
@@ -202,8 +203,8 @@ static int decrypt_page(void *cipher, int page, unsigned char *data, int length,
   return code;
 }
 
-/* Lets SQLCipher's cipher leave no key on the stack, from now on. The engine has its ciphers' functions in a table, which is
- * made anew when it is initialized. */
+/* Makes SQLCipher's cipher leave no key on the stack, from now on. The engine keeps its ciphers' functions in a table,
+ * which each initialization fills again. */
 void touchstone_clear_after_ciphers(void) {
   sqlite3_mutex *mutex = sqlite3_mutex_alloc(SQLITE_MUTEX_STATIC_MAIN);
   int at;
@@ -218,8 +219,8 @@ void touchstone_clear_after_ciphers(void) {
   sqlite3_mutex_leave(mutex);
 }
 
-/* Copies bytes of a page as the connection's transaction has it. `sqlite_dbpage` does the same with a step of a virtual
- * machine, an allocation and a whole page. */
+/* Copies bytes of a page as the connection's transaction sees it. `sqlite_dbpage` takes a step of a virtual machine, an
+ * allocation and a copy of the whole page for the same. */
 int touchstone_page_copy(sqlite3 *connection, unsigned number, unsigned from, unsigned char *bytes, unsigned length) {
   Btree *tree = connection->aDb[0].pBt;
   DbPage *page = 0;
@@ -238,25 +239,25 @@ int touchstone_page_copy(sqlite3 *connection, unsigned number, unsigned from, un
   return SQLITE_OK;
 }
 
-/* How many pages the file has, as the connection's transaction sees it; none outside of one. */
+/* The number of pages of the file, as the connection's transaction sees it; 0 outside of a transaction. */
 unsigned touchstone_page_count(sqlite3 *connection) {
   Btree *tree = connection->aDb[0].pBt;
   return sqlite3BtreeTxnState(tree) == SQLITE_TXN_NONE ? 0 : sqlite3BtreeLastPage(tree);
 }
 
-/* The size of a page, once something was read of the file. Other than the pragma it is no statement, which can be interrupted. */
+/* The size of a page, after the first read. Unlike the pragma, it is no statement, which could be interrupted. */
 unsigned touchstone_page_bytes(sqlite3 *connection) {
   return sqlite3BtreeGetPageSize(connection->aDb[0].pBt);
 }
 
-/* Whether the transaction has the last page that can be numbered, which only damage leads to. After a commit SQLite lets go of
- * what it holds from the page after the last one on: that has the number 0 then, and the first page goes too, in use. */
+/* Whether the transaction has the last page number, 0xffffffff, to which only damage leads. A commit drops cached pages
+ * from the page after the last one on. Here that number wraps to 0: even the first page, which is in use, would go. */
 int touchstone_has_last_page(sqlite3 *connection) {
   return sqlite3BtreePager(connection->aDb[0].pBt)->dbSize == 0xffffffff;
 }
 
-/* Whether the file had the last page that can be numbered before the transaction, as the header of a damaged log may say. What a
- * rollback lets go of begins after the last page too, so that is made another one: the caller undoes the transaction at once. */
+/* Whether the file had the last page number before the transaction, as a damaged log's header may say. A rollback drops
+ * pages after the last one too, so the number is changed here. The caller rolls back at once. */
 int touchstone_spare_last_page(sqlite3 *connection) {
   Pager *pager = sqlite3BtreePager(connection->aDb[0].pBt);
   if (pager->dbOrigSize != 0xffffffff) return 0;
@@ -264,8 +265,8 @@ int touchstone_spare_last_page(sqlite3 *connection) {
   return 1;
 }
 
-/* Whether the last frame of a header is in the log as it was. Its checksum is one of all frames before it, so these are too. A
- * log that was recovered may have lost some, and have others in their place under the same salts. */
+/* Whether the last frame of an index header is unchanged in the log, and so, by its cumulative checksum, all frames
+ * before it. A recovered log may have lost frames, and have others in their place under the same salts. */
 static int has_frame(Wal *log, const WalIndexHdr *header) {
   u8 sum[8];
   i64 place = walFrameOffset(header->mxFrame, log->szPage) + WAL_FRAME_HDRSIZE - sizeof(sum);
@@ -275,8 +276,8 @@ static int has_frame(Wal *log, const WalIndexHdr *header) {
     && sqlite3Get4byte(sum + 4) == header->aFrameCksum[1];
 }
 
-/* Whether the frames from one header of the log's index to another are known one by one: the log was not begun anew between them,
- * nor lost frames, and they are fewer than the pages that would be dropped without them. */
+/* Whether each frame from one index header to another is known: the log has not restarted or lost frames between them,
+ * and the frames are no more than the pages that would be dropped without knowing them. */
 static int are_known(Wal *log, const WalIndexHdr *from, int pages) {
   const WalIndexHdr *to = &log->hdr;
   return memcmp(from->aSalt, to->aSalt, sizeof(to->aSalt)) == 0
@@ -288,8 +289,8 @@ static int are_known(Wal *log, const WalIndexHdr *from, int pages) {
     && has_frame(log, from);
 }
 
-/* Drops the pages that have a frame among those from `first` to `last`; whether that could be done. Another process may write the
- * log's index meanwhile. If it does, it has changed the index's header before, which SQLite compares after this. */
+/* Drops the cached pages that the frames from `first` to `last` hold; whether that was possible. Another process may
+ * write the index meanwhile. It changes the index's header before that, and SQLite compares the header after this. */
 static SQLITE_NO_TSAN int drop_written(Pager *pager, u32 first, u32 last) {
   u32 frame;
   for (frame = first; frame <= last; frame++) {
@@ -307,7 +308,7 @@ static SQLITE_NO_TSAN int drop_written(Pager *pager, u32 first, u32 last) {
   return 1;
 }
 
-/* Whether SQLite would find the cache of a connection that has no transaction as its last one left it. */
+/* Whether the connection has no transaction, and SQLite would find its page cache as its last one left it. */
 static int rests(const Pager *pager) {
   const Wal *log = pager->pWal;
   return pager->eState == PAGER_OPEN
@@ -324,7 +325,7 @@ static int rests(const Pager *pager) {
     && log->hdr.isInit;
 }
 
-/* Brings the copy of the log's header up to date and drops the pages that the frames since are of; whether that could be done. */
+/* Updates the copy of the index header and drops the pages of the frames since then; whether that was possible. */
 static int catch_up(Pager *pager, const WalIndexHdr *from) {
   Wal *log = pager->pWal;
   int is_other = 0;
@@ -334,13 +335,13 @@ static int catch_up(Pager *pager, const WalIndexHdr *from) {
     && drop_written(pager, from->mxFrame + 1, log->hdr.mxFrame);
 }
 
-/* Keeps the pages of the cache that nobody has written since the connection's last transaction, for one that begins now. SQLite keeps
- * all of them where nobody has committed, and none where somebody has: it compares the header of the log's index with its own copy.
- * The copy is brought up to date here, once the pages are dropped that the new frames of the log are of. If somebody commits after
- * that, SQLite finds another header than the copy, and drops all as ever. */
+/* Keeps the cached pages that nobody has written since the connection's last transaction, for one that begins now.
+ * SQLite compares the header of the index with the connection's copy of it: if nobody has committed it keeps all pages,
+ * and otherwise none. So the copy is updated here, and the pages of the log's new frames are dropped. If another commit
+ * follows, SQLite finds a header that differs from the copy, and drops all pages as usual. */
 void touchstone_keep_pages(sqlite3 *connection) {
   Pager *pager = sqlite3BtreePager(connection->aDb[0].pBt);
-  Wal *pWal = pager->pWal; /* SQLite's name for it, which SEH_TRY is written for. */
+  Wal *pWal = pager->pWal; /* SEH_TRY needs this name. */
   WalIndexHdr before;
   u32 page_bytes;
   int is_kept = 0;
@@ -360,7 +361,7 @@ void touchstone_keep_pages(sqlite3 *connection) {
   pWal->szPage = page_bytes;
 }
 
-/* How many kibibytes of pages are kept at most. The pragma reads the whole schema first. */
+/* Limits the page cache to this many KiB. The pragma would read the whole schema first. */
 void touchstone_cache(sqlite3 *connection, int kibibytes) {
   Db *file = &connection->aDb[0];
   file->pSchema->cache_size = -kibibytes;
@@ -374,8 +375,8 @@ static int drops_pages(const VdbeOp *step, int count) {
   return 0;
 }
 
-/* Has statements prepared anew, before they next run, that drop a table's pages instead of deleting its rows. SQLite
- * chooses that when it prepares while no hook is set, and a hook that is set later hears nothing of those rows. */
+/* Makes statements that drop a table's pages instead of deleting its rows be prepared again before they next run.
+ * SQLite chooses that when it prepares without a hook; a hook that is set later is not called for those rows. */
 void touchstone_expire_page_drops(sqlite3 *connection) {
   Vdbe *statement;
   for (statement = connection->pVdbe; statement; statement = statement->pVNext) {
@@ -388,8 +389,8 @@ void touchstone_expire_page_drops(sqlite3 *connection) {
   }
 }
 
-/* Prepares a statement and asks the authorizer meanwhile what it reads. SQLite's own setting of one has every statement
- * of the connection prepared anew, twice. */
+/* Prepares a statement, and lets the authorizer see what it reads. If SQLite's own function set the authorizer, every
+ * statement of the connection would be prepared again, twice. */
 int touchstone_prepare_asking(sqlite3 *connection, const char *sql, int length,
                               int (*authorizer)(void *, int, const char *, const char *, const char *, const char *),
                               void *argument, sqlite3_stmt **statement, const char **rest) {
@@ -404,8 +405,8 @@ int touchstone_prepare_asking(sqlite3 *connection, const char *sql, int length,
   return code;
 }
 
-/* Whether the main file or the connection itself has a trigger; also where that is not known, because the schema is not in
- * memory. It is that of the statement that was run last. */
+/* Whether the main file or the connection itself (its temporary schema) has a trigger; also 1 if a schema is not in
+ * memory, because then it is unknown. The schema is that of the last statement that ran. */
 int touchstone_may_have_triggers(sqlite3 *connection) {
   int at;
   for (at = 0; at < 2; at++) {
@@ -415,8 +416,8 @@ int touchstone_may_have_triggers(sqlite3 *connection) {
   return 0;
 }
 
-/* The root of a table of the main file, by the schema that SQLite has in memory, and reads where it has none; 0 where that schema
- * has no such table, or is of another version than the transaction's. */
+/* The root page of a table of the main file, by SQLite's schema in memory, which is read if there is none. 0 if that
+ * schema has no such table, or is of another version than the transaction's. */
 unsigned touchstone_root(sqlite3 *connection, const char *name) {
   Db *file = &connection->aDb[0];
   Table *table;
@@ -428,8 +429,8 @@ unsigned touchstone_root(sqlite3 *connection, const char *name) {
   return table != 0 && (u32)file->pSchema->schema_cookie == version ? table->tnum : 0;
 }
 
-/* Forgets the copies that are made from the connection's files. One that a program has forgotten keeps the connection from
- * being closed, and is told of what is committed, as is what it copied to, which may be freed. None is used any more by then. */
+/* Drops the backups (`sqlite3_backup`) of the connection's files. A forgotten one keeps the connection from closing,
+ * and each commit goes to its target too, which may be freed. By now nobody uses it. */
 void touchstone_forget_copies(sqlite3 *connection) {
   int at;
   for (at = 0; at < connection->nDb; at++) {
@@ -440,7 +441,7 @@ void touchstone_forget_copies(sqlite3 *connection) {
   }
 }
 
-/* A virtual table that one of these operations holds, which does not hold it any more. */
+/* A virtual table that one of these operations held, and does not hold any more. */
 static VTable *let_go(Op *operations, int count) {
   int at;
   for (at = 0; at < count; at++) {
@@ -452,7 +453,7 @@ static VTable *let_go(Op *operations, int count) {
   return 0;
 }
 
-/* The same of all statements of the connection, with the triggers in them. */
+/* The same for all statements of the connection and the triggers in them. */
 static VTable *let_one_go(sqlite3 *connection) {
   VTable *table = 0;
   Vdbe *statement = connection->pVdbe;
@@ -466,8 +467,8 @@ static VTable *let_one_go(sqlite3 *connection) {
   return table;
 }
 
-/* Lets go of the virtual tables that statements hold, none of which is run any more. Such a table has statements of its own,
- * which nobody else may finalize: it does so itself, as soon as nobody holds it, and each time the list is another. */
+/* Releases the virtual tables of statements that do not run any more. Such a table has statements that only it may
+ * finalize. It does so once no statement holds it, so the list of statements may change each time. */
 void touchstone_let_go_of_tables(sqlite3 *connection) {
   VTable *table;
   while ((table = let_one_go(connection)) != 0) {
@@ -475,13 +476,13 @@ void touchstone_let_go_of_tables(sqlite3 *connection) {
   }
 }
 
-/* The log that the connection's file has, if any. */
+/* The connection's log, if its file has one. */
 static Wal *log_of(sqlite3 *connection) {
   return sqlite3BtreePager(connection->aDb[0].pBt)->pWal;
 }
 
-/* Copies the header of the log's index as the connection has it: that of its last commit, after one; in a transaction
- * that has written nothing yet, that of the commit before. Whatever others have done since is not in it. */
+/* Copies the connection's own copy of the index header: after a commit, the header of that commit; in a transaction
+ * that has written nothing yet, the header of the commit before. Later commits of others are not in it. */
 int touchstone_log_header(sqlite3 *connection, unsigned long long *header) {
   Wal *log = log_of(connection);
   if (log == 0) return SQLITE_MISUSE;
@@ -489,11 +490,11 @@ int touchstone_log_header(sqlite3 *connection, unsigned long long *header) {
   return SQLITE_OK;
 }
 
-/* Lets the transaction that is under way count as that commit. The counter only says that there was a commit: whoever
- * looks at it asks whether it is another than before. A rollback takes the header back as a whole.
+/* Makes the running transaction count as commit `count`. The counter only says that there was a commit: a reader of it
+ * checks whether it differs from before. A rollback restores the whole header.
  *
- * Where all of the log was copied, the first thing that a commit does is to begin it anew, and for that its header must
- * be the one that everybody has. So that is done here, before. */
+ * If all of the log was copied, a commit first restarts the log, and for that its header must equal the shared one. So
+ * the restart is done here, before the header changes. */
 int touchstone_count_commit_as(sqlite3 *connection, unsigned count) {
   Wal *log = log_of(connection);
   int code;
@@ -504,14 +505,14 @@ int touchstone_count_commit_as(sqlite3 *connection, unsigned count) {
   return SQLITE_OK;
 }
 
-/* What a process has open is not its child's: see fork.rs. SQLite knows files by device and inode, with the locks that this
- * process has on them. A child has none of these locks, and must not find what its parent wrote down of them, or it would
- * open the same file and ask the system for no lock. So in the child the files that are open are no file's. It also keeps
- * a connection that is closed there from copying and removing the log: its file seems to have moved. */
+/* A file that a process has open is not its child's: see fork.rs. SQLite identifies files by device and inode, and
+ * keeps the process's locks with them. A child has none of these locks. If it found its parent's entry for a file, it
+ * would ask the system for no lock. So in the child these entries match no file. This also keeps a connection that the
+ * child closes from copying and removing the log: its file seems to have moved. */
 #if SQLITE_OS_UNIX
-/* The mutexes that threads with connections of their own meet at, in the order in which one is taken within another: files that
- * are open, chance, VFSes and extensions, memory of pages. What a thread of the parent's had at the moment of the fork, nobody
- * would give back in the child, which may open files of its own. */
+/* The mutexes that connections of different threads share, in the order in which they nest: open files, random numbers,
+ * VFSes and extensions, memory of pages. If a thread of the parent held one at the fork, nobody would release it in the
+ * child, which may open files of its own. */
 static const int shared_mutexes[] = {
   SQLITE_MUTEX_STATIC_VFS1, SQLITE_MUTEX_STATIC_PRNG, SQLITE_MUTEX_STATIC_MAIN, SQLITE_MUTEX_STATIC_PMEM
 };
@@ -519,7 +520,7 @@ static const int shared_mutexes[] = {
 static void (*before_callback)(void) = 0;
 static void (*after_callback)(int) = 0;
 
-/* Does the same with each cipher VFS's mutex, which guards its list of files. The caller holds the mutex of all VFSes. */
+/* Calls `act` with each cipher VFS's mutex, which guards its list of files. The caller holds the mutex of all VFSes. */
 static void each_cipher_mutex(void (*act)(sqlite3_mutex *)) {
   sqlite3_vfs *vfs;
   for (vfs = vfsList; vfs; vfs = vfs->pNext) {
@@ -527,7 +528,7 @@ static void each_cipher_mutex(void (*act)(sqlite3_mutex *)) {
   }
 }
 
-/* Does the same with the mutex of each log's index. The caller holds the mutex of all open files. */
+/* Calls `act` with the mutex of each log's index. The caller holds the mutex of all open files. */
 static void each_index_mutex(void (*act)(sqlite3_mutex *)) {
   unixInodeInfo *inode;
   for (inode = inodeList; inode; inode = inode->pNext) {
@@ -543,8 +544,8 @@ static void before_fork(void) {
   each_index_mutex(sqlite3_mutex_enter);
 }
 
-/* A recursive mutex knows by its number the thread that has it, and the child's only thread has another number than the one
- * that forked: it cannot leave the mutex, and makes it anew, with the type that SQLite gave it. */
+/* A recursive mutex knows its owner by the thread's number. The child's only thread has another number than the thread
+ * that forked: it cannot leave the mutex, and initializes it again, with the type that SQLite gave it. */
 static void make_anew(sqlite3_mutex *mutex) {
   pthread_mutexattr_t recursive;
   pthread_mutexattr_init(&recursive);
@@ -565,8 +566,8 @@ static void after_fork(void) {
   after_callback(0);
 }
 
-/* Maps an index for the child alone, where it was mapped. A transaction that the child is in the middle of is undone there as soon
- * as a statement fails, and undoing it takes frames out of the index: the parent's, by then. */
+/* Maps an index for the child alone, at the same address. A transaction that the fork interrupts is undone in the child
+ * as soon as a statement fails. Undoing takes frames out of the index, which would be the parent's. */
 static void take_index_apart(unixShmNode *index) {
   int at, together = unixShmRegionPerMap();
   if (index->hShm < 0) return;
@@ -587,16 +588,16 @@ static void in_child(void) {
 }
 
 void touchstone_watch_forks(void (*before)(void), void (*after)(int in_child)) {
-  /* The mutexes are there from then on. */
+  /* This creates the mutexes. */
   if (sqlite3_initialize() != SQLITE_OK) return;
   before_callback = before;
   after_callback = after;
   pthread_atfork(before_fork, after_fork, in_child);
 }
 
-/* Whether an index has its first region mapped there. The caller holds the mutex of all open files, under which no index goes; its
- * list of regions is under a mutex of its own, for whoever maps more of a log that grows has the list elsewhere then. That mutex is
- * taken within the other, and by nobody the other way round. */
+/* Whether an index has its first region mapped at this address. The caller holds the mutex of all open files, under
+ * which no index goes away. The list of regions has a mutex of its own, because a thread that maps more of a growing
+ * log moves it. That mutex is taken within the other, and never the other way round. */
 static int is_mapped_at(unixShmNode *index, const void *region) {
   int is_it;
   sqlite3_mutex_enter(index->pShmMutex);
@@ -605,9 +606,9 @@ static int is_mapped_at(unixShmNode *index, const void *region) {
   return is_it;
 }
 
-/* The file of an index, by whose index it is and by where its first region is mapped, whichever layers lie between it and a
- * connection; less than 0 where there is none. By then another index may be mapped where a file's index was. The caller holds
- * the mutex of all open files. */
+/* The descriptor of an index, found by its main file and by the address of its first region, not through the layers of
+ * a connection; less than 0 if there is none. By then another index may be mapped at that address. The caller holds the
+ * mutex of all open files. */
 static int index_file(u64 device, u64 number, const void *region) {
   unixInodeInfo *inode;
   for (inode = inodeList; inode; inode = inode->pNext) {
@@ -618,8 +619,8 @@ static int index_file(u64 device, u64 number, const void *region) {
   return -1;
 }
 
-/* How long a file is. A writer asks before each write to the log; of a file of the system's the place of its end is the answer, at
- * less than half of the time in which the system tells all that it knows of the file. Nobody reads or writes at a file's own place. */
+/* The length of a file, for which a writer asks before each write to the log. For a file of the system, seeking to the
+ * end takes less than half of the time of `fstat`. Nobody reads or writes at a file's own offset. */
 int touchstone_file_bytes(sqlite3_file *file, i64 *bytes) {
   sqlite3_file *own = file;
   off_t end;
@@ -631,9 +632,9 @@ int touchstone_file_bytes(sqlite3_file *file, i64 *bytes) {
   return SQLITE_OK;
 }
 
-/* The device and the number of the file whose index is mapped there, as SQLite found them when it opened the file, and those of
- * the index's own file, which is open: nobody need look for either by a name, which may be another file's by then. 0 where no file
- * has that index, or it lies in the process's own memory. */
+/* The device and inode of the file whose index is mapped at this address, as SQLite found them when it opened the file,
+ * and those of the index's own open file. So no caller looks either up by a name, which may be another file's by then.
+ * 0 if no file has that index, or if the index lies in the process's own memory. */
 int touchstone_indexed(const void *region, u64 *file, u64 *index) {
   unixInodeInfo *inode;
   struct stat own;
@@ -653,8 +654,8 @@ int touchstone_indexed(const void *region, u64 *file, u64 *index) {
   return is_found;
 }
 
-/* Locks of the index's file that say which classes of durability have it open: see classes.rs. They lie where neither
- * SQLite's locks nor its bytes are, and end with their process. */
+/* Locks of the index's file that show which durability classes have it open: see classes.rs. They lie outside of
+ * SQLite's locks and bytes, and end with their process. */
 #define CLASSES_AT 0x546f7573
 
 static int class_lock(int file, int command, short kind, int which, struct flock *lock) {
@@ -666,8 +667,8 @@ static int class_lock(int file, int command, short kind, int which, struct flock
   return osFcntl(file, command, lock);
 }
 
-/* Says, or takes back, that a store of that class has the file open. An index that is gone, or lies in the process's own
- * memory, has no file, and nobody to say it to. */
+/* Sets or clears the mark that a store of that class has the file open. An index that is gone, or that lies in the
+ * process's own memory, has no file, and no other process to see the mark. */
 int touchstone_mark_class(u64 device, u64 number, const void *region, int which, int mark) {
   struct flock lock;
   int file, code = SQLITE_OK;
@@ -682,7 +683,7 @@ int touchstone_mark_class(u64 device, u64 number, const void *region, int which,
   return code;
 }
 
-/* Whether another process has a store of that class open on the file; less than 0 where it is not known. */
+/* Whether another process has a store of that class open on the file; less than 0 if that is unknown. */
 int touchstone_is_class_marked(u64 device, u64 number, const void *region, int which) {
   struct flock lock;
   int file, marked = 0;
@@ -716,8 +717,8 @@ int touchstone_is_class_marked(u64 device, u64 number, const void *region, int w
   return 0;
 }
 #endif
-/* Has the authorizer asked of each statement that is prepared from now on. SQLite's own setting of one has every statement
- * of the connection prepared anew. */
+/* Sets the authorizer for statements that are prepared from now on. If SQLite's own function set it, every statement of
+ * the connection would be prepared again. */
 void touchstone_ask(sqlite3 *connection,
                     int (*authorizer)(void *, int, const char *, const char *, const char *, const char *),
                     void *argument) {
@@ -725,9 +726,9 @@ void touchstone_ask(sqlite3 *connection,
   connection->pAuthArg = argument;
 }
 
-/* Refuses the statement that is being prepared, from within the authorizer, which returns what this does. Of an authorizer
- * that denies, SQLite says "not authorized", and nothing else: these words come in their place. What is ignored is not done
- * either, and a statement with an error is none. */
+/* Refuses the statement that is being prepared. The authorizer calls this, and returns its result. If an authorizer
+ * denies, SQLite reports "not authorized" and nothing else; `why` replaces that. SQLITE_IGNORE keeps the action from
+ * being done too, and a statement with an error is not prepared. */
 int touchstone_refuse(sqlite3 *connection, const char *why) {
   Parse *parse = connection->pParse;
   if (parse == 0) return SQLITE_DENY;
@@ -737,12 +738,11 @@ int touchstone_refuse(sqlite3 *connection, const char *why) {
   return SQLITE_IGNORE;
 }
 
-/* Whether a statement has given a row, or is about to, and was neither ended nor came to its end. */
+/* Whether a statement was stepped, and has neither been reset nor finished. */
 int touchstone_is_running(sqlite3 *connection) {
   return connection->nVdbeActive > 0;
 }
 
-/* How many savepoints are open. */
 int touchstone_savepoints(sqlite3 *connection) {
   int count = 0;
   Savepoint *open;
@@ -750,8 +750,8 @@ int touchstone_savepoints(sqlite3 *connection) {
   return count;
 }
 
-/* Releases the savepoints that were opened last, until no more than so many are left. Where the transaction had ended, one of
- * them has begun another, which nobody is to commit: that is undone. */
+/* Releases the savepoints that were opened last, until `left` remain. If the transaction had ended, one of them has
+ * begun another, which nobody would commit: it is rolled back. */
 void touchstone_release_savepoints(sqlite3 *connection, int left) {
   if (connection->isTransactionSavepoint) sqlite3_exec(connection, "rollback", 0, 0, 0);
   while (touchstone_savepoints(connection) > left) {

@@ -1,6 +1,6 @@
-//! A table's entry in the schema, read from the schema's own pages. SQLite reads the schema before that, all of it, and
-//! refuses what it calls corrupt; a statement that asks for one entry costs two fifths of that besides. Where an entry does not lie
-//! as SQLite writes it none is found here, and SQL is to be asked.
+//! A table's entry in the schema, read from the schema's own pages. Before that SQLite reads the whole schema, and
+//! refuses one that it calls corrupt. A statement for one entry would add two fifths to that time. If an entry is not
+//! laid out as SQLite writes it, this module does not find it, and the caller uses SQL.
 
 use super::connection::Connection;
 use super::page::{Geometry, Payload};
@@ -15,16 +15,16 @@ unsafe extern "C" {
     fn touchstone_root(connection: *mut ffi::sqlite3, name: *const c_char) -> c_uint;
 }
 
-/// The page where the schema's own tree begins.
+/// The root page of the schema's own tree.
 const SCHEMA: u32 = 1;
-/// An entry is its kind, its name, the name of its table, the root and the statement that has made it.
+/// An entry has a kind, a name, the name of its table, the root and the statement that made it.
 const ROOT: usize = 4;
 const MADE_BY: usize = 5;
 
-/// A table's root and the statement that has made it, as the transaction has them.
+/// A table's root and the statement that made it, as the transaction sees them.
 ///
 /// # Errors
-/// When a page is damaged or cannot be read; SQL may be able to.
+/// If a page is damaged or cannot be read; SQL may be able to.
 pub(crate) fn find(connection: &Connection, name: &str) -> Result<Option<(u32, String)>> {
     let Ok(name_in_c) = CString::new(name) else { return Ok(None) };
     // SAFETY: the connection is open, and the name ends with a zero.
@@ -48,7 +48,7 @@ pub(crate) fn find(connection: &Connection, name: &str) -> Result<Option<(u32, S
     Ok(found.map(|made_by| (root, made_by)))
 }
 
-/// How the file's pages are laid out, by its first bytes.
+/// The layout of the file's pages, by its first bytes.
 fn geometry(pages: Pages) -> Result<Geometry> {
     let mut header = [0; 24];
     pages.copy(SCHEMA, 0, &mut header)?;
@@ -59,7 +59,7 @@ fn geometry(pages: Pages) -> Result<Geometry> {
     bytes.checked_sub(usize::from(header[20])).and_then(Geometry::new).ok_or_else(|| damaged(SCHEMA))
 }
 
-/// Whether an entry is that table's; none where it is no entry.
+/// Whether the entry is the table's; `None` if it is no entry.
 fn is_of(entry: &[u8], name: &str, root: u32) -> Option<bool> {
     let mut entry = Payload::new(entry)?;
     let (kind, named, _, at) = (entry.next()?, entry.next()?, entry.next()?, entry.next()?);
@@ -67,7 +67,7 @@ fn is_of(entry: &[u8], name: &str, root: u32) -> Option<bool> {
     Some(is_table && at == Raw::Integer(root.into()))
 }
 
-/// The statement in an entry; none where it is no text.
+/// The statement in an entry; `None` if it is no text.
 fn made_by(entry: &[u8]) -> Option<String> {
     let mut entry = Payload::new(entry)?;
     (0..ROOT).try_for_each(|_| entry.skip())?;

@@ -1,5 +1,5 @@
-//! A table whose rows are the records of a batch, so that one statement inserts them all: `insert into t select … from`
-//! it costs less than a bound, stepped and reset statement for each. The values are handed over where they lie.
+//! Batch insert through a virtual table whose rows are the records of a batch: one `insert into t select … from` it
+//! inserts them all. It costs less than to bind, step and reset a statement for each record. Values are not copied.
 
 use crate::cells::{Cell, Cells};
 use crate::error::Error;
@@ -14,23 +14,23 @@ use std::rc::Rc;
 #[cfg(test)]
 mod tests;
 
-/// What fills the next row; `false` at the end.
+/// Fills the next row; returns `false` at the end.
 type Fill<'f> = dyn FnMut(&mut Cells<'static>) -> bool + 'f;
 
-/// The feed of one connection, for tables of one width. It must stay where it is while the connection is open.
+/// The feed of one connection, for tables of one width. It must not move while the connection is open.
 pub(crate) struct Feed {
     width: usize,
     source: Slot<Option<*mut Fill<'static>>>,
     stopped: RefCell<Option<Stopped>>,
 }
 
-/// Why a batch ended before its end.
+/// Why a batch ended early.
 pub(crate) enum Stopped {
-    /// A value that no column can hold: the column's place, and why.
+    /// A value that no column can hold: the column's position, and the reason.
     Refused(usize, Refusal),
-    /// The row is none.
+    /// The row has not as many values as the table has columns.
     Failed(Error),
-    /// The program's own code panicked while a record was taken.
+    /// The program's own code panicked while a record was encoded.
     Panicked(Box<dyn Any + Send>),
 }
 
@@ -63,14 +63,14 @@ impl Feed {
     /// Runs `statement`, which reads the feed, with rows from `fill`.
     ///
     /// # Safety
-    /// What `fill` borrows from outlives the call.
+    /// The data that `fill` borrows outlive the call.
     pub(crate) unsafe fn with<R>(
         &self,
         fill: &mut (dyn FnMut(&mut Cells<'static>) -> bool + '_),
         statement: impl FnOnce() -> R,
     ) -> (R, Option<Stopped>) {
-        // SAFETY: the source is taken away before this function ends, also by a panic of `statement`, which may run the
-        // program's own code in hooks; so before what it borrows from ends.
+        // SAFETY: the source is removed before this function ends, and so before the borrowed data end. That includes a
+        // panic of `statement`, which may run the program's own code in hooks.
         let source = unsafe { std::mem::transmute::<*mut Fill<'_>, *mut Fill<'static>>(fill) };
         self.source.set(Some(source));
         let lent = Lent(self);
@@ -80,7 +80,7 @@ impl Feed {
     }
 }
 
-/// A feed that has a source, until this is dropped. Where it has none, the table is empty.
+/// A feed that has a source until this is dropped. Without a source the table is empty.
 struct Lent<'f>(&'f Feed);
 
 impl Drop for Lent<'_> {
@@ -105,7 +105,7 @@ struct Cursor {
 }
 
 impl Cursor {
-    /// Takes the next row.
+    /// Reads the next row.
     fn advance(&mut self) -> c_int {
         // SAFETY: the feed outlives its connection, and so its cursors.
         let feed = unsafe { &*self.feed };
@@ -114,7 +114,7 @@ impl Cursor {
             return ffi::SQLITE_OK;
         };
         self.cells.clear();
-        // SAFETY: the source is there until the statement that reads it has ended, and nobody else calls it.
+        // SAFETY: the source exists until the statement that reads it has ended, and nobody else calls it.
         let filled = catch_unwind(AssertUnwindSafe(|| unsafe { (*source)(&mut self.cells) }));
         match filled {
             Ok(filled) => self.ended = !filled,
@@ -229,8 +229,8 @@ unsafe extern "C" fn column(
     context: *mut ffi::sqlite3_context,
     at: c_int,
 ) -> c_int {
-    // SAFETY: `open` made the cursor. Values stay where they are until the next row is asked for, and SQLite has made
-    // the stored row of them by then.
+    // SAFETY: `open` made the cursor. Values stay in place until the next row is read, and by then SQLite has made the
+    // stored row of them.
     unsafe {
         let cells = &(*cursor.cast::<Cursor>()).cells;
         match usize::try_from(at).ok().and_then(|at| cells.get(at)) {

@@ -1,6 +1,6 @@
-//! Forks: what a process opened is its own. The child of a fork has a copy of the memory, and neither the threads nor the
-//! locks, so it must not touch what its parent opened: not even to close it, which copies and removes the log. What is the
-//! whole process's, it uses as its parent does: nobody is in the middle of that while a process forks.
+//! Forks: a process uses only stores that it opened. A forked child has a copy of the memory, but neither threads nor
+//! locks. So it must not touch its parent's files, not even to close them: that would copy and remove the log. It uses
+//! state of the whole process like its parent: no thread is in the middle of a change to it while a process forks.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::cell::UnsafeCell;
@@ -12,11 +12,11 @@ unsafe extern "C" {
     fn touchstone_watch_forks(before: unsafe extern "C" fn(), after: unsafe extern "C" fn(c_int));
 }
 
-/// How many forks lie between this process and the one that first opened a store. It is counted in memory, where
-/// `getpid` would be a system call for every read.
+/// The number of forks between this process and the one that first opened a store. It is counted in memory, because
+/// `getpid` would be a system call for each read.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// The process that something was opened by.
+/// The process that opened something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Origin(u32);
 
@@ -31,7 +31,7 @@ impl Origin {
     #[inline]
     pub(crate) fn here() -> Origin {
         static WATCH: Once = Once::new();
-        // SAFETY: it is called once; what it registers locks, unlocks and counts.
+        // SAFETY: it is called once; the registered functions lock, unlock and count.
         WATCH.call_once(|| unsafe { touchstone_watch_forks(before, after) });
         Origin(FORKS.load(Ordering::Relaxed))
     }
@@ -50,20 +50,20 @@ impl Origin {
     }
 }
 
-/// Taken by whoever uses what is the whole process's, for as long as he does: lists of what was made so far.
+/// Held by each thread that uses state of the whole process: the lists of open files, logs and VFSes.
 static WHOLE: Mutex<()> = Mutex::new(());
 
-/// Keeps forks, and every other thread, from what is the whole process's until it is dropped.
+/// Keeps forks, and all other threads, from the state of the whole process until the guard is dropped.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
-    // From here on forks are seen.
+    // From here on forks are counted.
     Origin::here();
     WHOLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The lock, while its process forks.
+/// The guard of the lock, while its process forks.
 struct Held(UnsafeCell<Option<MutexGuard<'static, ()>>>);
 
-// SAFETY: only the thread that has the lock looks into it.
+// SAFETY: only the thread that has the lock accesses it.
 unsafe impl Sync for Held {}
 
 static HELD: Held = Held(UnsafeCell::new(None));
@@ -75,12 +75,12 @@ unsafe extern "C" fn before() {
     unsafe { *HELD.0.get() = Some(guard) };
 }
 
-/// Called after it by the same thread, and by that thread's copy in the child, before any other of its code.
+/// Called after the fork by the same thread, and by that thread's copy in the child, before any other of its code.
 unsafe extern "C" fn after(is_child: c_int) {
     if is_child != 0 {
         FORKS.fetch_add(1, Ordering::Relaxed);
     }
-    // SAFETY: this thread has the lock, until the guard is dropped outside of the place for it.
+    // SAFETY: this thread has the lock until the guard is dropped, after it was taken out of its place.
     drop(unsafe { (*HELD.0.get()).take() });
 }
 
@@ -103,14 +103,14 @@ mod tests {
         fn _exit(code: c_int) -> !;
     }
 
-    /// Forks while another thread is in the middle of something, for some time; whether the child finds that it is not.
+    /// Forks while another thread is in a critical section for some time; whether the child finds the section free.
     fn child_is_free(middle_of: impl FnOnce(&dyn Fn()) + Send, is_free: impl FnOnce() -> bool) -> bool {
         let (has_begun, has_forked) = (&AtomicBool::new(false), &AtomicBool::new(false));
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 middle_of(&|| {
                     has_begun.store(true, Ordering::SeqCst);
-                    // Who forks is to wait for this thread, and so cannot say that he has forked.
+                    // The fork must wait for this thread, so the forking thread cannot report that it has forked.
                     for _ in 0..1000 {
                         if !has_forked.load(Ordering::SeqCst) {
                             std::thread::yield_now();
@@ -121,7 +121,7 @@ mod tests {
             while !has_begun.load(Ordering::SeqCst) {
                 std::thread::yield_now();
             }
-            // SAFETY: the child only tries a lock, and ends without what others have left.
+            // SAFETY: the child only tries a lock, and ends without the state of other threads.
             let child = unsafe {
                 match fork() {
                     0 => _exit(c_int::from(!is_free())),
@@ -136,7 +136,7 @@ mod tests {
         })
     }
 
-    /// A thread of the parent's had it at that moment, and the child waited for ever when it opened a store of its own.
+    /// Regression: a thread of the parent held the lock, and the child waited forever to open a store of its own.
     #[test]
     fn a_child_finds_no_lock_of_the_process_taken() {
         const MUTEXES: [c_int; 4] = [
@@ -147,7 +147,7 @@ mod tests {
         ];
         Origin::here();
         for mutex in MUTEXES {
-            // SAFETY: these mutexes are there from the beginning to the end; it is left by the thread that has entered.
+            // SAFETY: these mutexes always exist; the thread that has entered one leaves it.
             let middle_of = |wait: &dyn Fn()| unsafe {
                 ffi::sqlite3_mutex_enter(ffi::sqlite3_mutex_alloc(mutex));
                 wait();

@@ -1,11 +1,11 @@
-//! What a program's own SQL may not do while a connection is lent to it: what would end the store's transaction, make the
-//! file another kind of file, or spoil the connection for whoever has it next. SQLite asks before it prepares a statement,
-//! and the answer says what to do instead. The store's own statements are never asked about.
+//! The guard of a connection that is lent to a program's own SQL. It refuses SQL that would end the store's
+//! transaction, make the file another kind of file, or spoil the connection for its next user. SQLite asks the guard
+//! before it prepares a statement, and a refusal names the remedy. The store's own statements are never checked.
 //!
-//! The guard is set anew at each lending, and taken away at its end: an authorizer, and a hook that refuses commits. What the
-//! program has set by pragmas is put back then.
-//! A program can replace both within one lending, with functions of rusqlite's feature `hooks` or of SQLite itself; then
-//! nothing is refused until that lending ends.
+//! The guard is an authorizer, and a hook that refuses commits. Each lending sets the guard, and its end removes the
+//! guard and restores settings that the program changed by pragmas. A program can replace both callbacks within one
+//! lending, with functions of rusqlite's feature `hooks` or of SQLite itself; then nothing is refused until that
+//! lending ends.
 
 use super::authorizer::{Act, Authorizer};
 use super::connection::Connection;
@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 
-/// What the names of the store's own savepoints, tables and modules begin with.
+/// The prefix of the names of the store's own savepoints, tables and modules.
 const OWN: &str = "touchstone";
 
 unsafe extern "C" {
@@ -26,17 +26,17 @@ unsafe extern "C" {
     fn touchstone_release_savepoints(connection: *mut ffi::sqlite3, left: c_int);
 }
 
-/// What one connection's guard knows. The authorizer is called with it, so it stays where it is.
+/// The state of one connection's guard. The authorizer has a pointer to it, so it must not move.
 #[derive(Default)]
 pub(crate) struct Guard {
     is_lent: Cell<bool>,
-    /// Whether a program has attached files, which are let go of when the transaction ends.
+    /// Whether a program has attached files, which are detached when the transaction ends.
     pub(super) has_attached: Cell<bool>,
     changed: Changed,
     connection: Cell<Option<ptr::NonNull<ffi::sqlite3>>>,
 }
 
-/// A connection that a program has, until this is dropped.
+/// A connection that is lent to a program until this is dropped.
 pub(crate) struct Lent<'c> {
     connection: &'c Connection,
     was_lent: bool,
@@ -44,14 +44,14 @@ pub(crate) struct Lent<'c> {
 }
 
 impl<'c> Lent<'c> {
-    /// Sets the guard. One lending may lie in another: a program may ask for SQL within its SQL.
+    /// Sets the guard. Lendings may nest: a program may ask for SQL within its SQL.
     pub(super) fn new(connection: &'c Connection) -> Lent<'c> {
         let (handle, guard) = (connection.handle(), &*connection.guard);
         guard.connection.set(ptr::NonNull::new(handle));
         let was_lent = guard.is_lent.replace(true);
         // SAFETY: the connection is open.
         let savepoints = unsafe { touchstone_savepoints(handle) };
-        // SAFETY: the connection is open, and the guard outlives it. A statement that is prepared is asked about no more.
+        // SAFETY: the connection is open, and the guard outlives it. Prepared statements are not checked again.
         unsafe {
             defend(handle);
             set(handle, guard);
@@ -63,8 +63,8 @@ impl<'c> Lent<'c> {
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
         let (handle, guard) = (self.connection.handle(), &*self.connection.guard);
-        // SAFETY: the connection is open, and the guard outlives it. What waits for a lock waits as before, whatever the
-        // program has set.
+        // SAFETY: the connection is open, and the guard outlives it. The store's busy handler is set again: the program
+        // may have set another.
         unsafe {
             touchstone_ask(handle, None, ptr::null_mut());
             ffi::sqlite3_commit_hook(handle, None, ptr::null_mut());
@@ -76,8 +76,8 @@ impl Drop for Lent<'_> {
             // SAFETY: as above.
             unsafe { set(handle, guard) };
         } else {
-            // SAFETY: as above; no authorizer is set any more. A copy that the program has begun is used by nobody any more: it has
-            // borrowed the connection, which was lent until now. What is committed next would be copied, too, into what may be freed.
+            // SAFETY: as above; no authorizer is set any more. A backup that the program began is unused: it borrowed
+            // the connection, lent until now. The next commit would go to its target too, which may be freed.
             unsafe {
                 touchstone_forget_copies(handle);
                 guard.changed.put_back(handle);
@@ -90,32 +90,32 @@ impl Drop for Lent<'_> {
 /// The connection is open, and the guard outlives it.
 unsafe fn set(connection: *mut ffi::sqlite3, guard: &Guard) {
     let argument = ptr::from_ref(guard).cast_mut().cast();
-    // SAFETY: the caller's promise; both change only what may change behind `&`.
+    // SAFETY: the caller's promise; both callbacks change only fields that may change behind `&`.
     unsafe {
         touchstone_ask(connection, Some(ask), argument);
         ffi::sqlite3_commit_hook(connection, Some(commits), argument);
     }
 }
 
-/// Has SQLite refuse what damages a file from within: writes to raw pages and to tables of its virtual tables' own.
+/// Makes SQLite refuse to damage a file from within: writes to raw pages and to shadow tables of virtual tables.
 ///
 /// # Safety
 /// The connection is open.
 pub(super) unsafe fn defend(connection: *mut ffi::sqlite3) {
     let (on, answer): (c_int, *mut c_int) = (1, ptr::null_mut());
-    // SAFETY: the caller's promise; these are the values that the setting takes.
+    // SAFETY: the caller's promise; these are the arguments of this setting.
     unsafe { ffi::sqlite3_db_config(connection, ffi::SQLITE_DBCONFIG_DEFENSIVE, on, answer) };
 }
 
-/// SQLite calls it before each commit of a lent connection, of which there is none: the transaction has ended already,
-/// where a statement is about to be one of its own.
+/// SQLite calls it before a lent connection commits. Nothing commits during a lending unless the transaction has ended
+/// already, and a statement is about to be a transaction of its own.
 unsafe extern "C" fn commits(guard: *mut c_void) -> c_int {
-    // SAFETY: it is what the hook was set with, which outlives the connection.
+    // SAFETY: it is the argument that the hook was set with, which outlives the connection.
     let guard = unsafe { &*guard.cast::<Guard>().cast_const() };
     c_int::from(guard.is_lent.get())
 }
 
-/// SQLite calls it for each thing that a statement would do, while it prepares it.
+/// SQLite calls it for each action of a statement, while it prepares the statement.
 unsafe extern "C" fn ask(
     guard: *mut c_void,
     action: c_int,
@@ -124,14 +124,14 @@ unsafe extern "C" fn ask(
     database: *const c_char,
     _within: *const c_char,
 ) -> c_int {
-    // SAFETY: it is what the authorizer was set with, which outlives the connection.
+    // SAFETY: it is the argument that the authorizer was set with, which outlives the connection.
     let guard = unsafe { &*guard.cast::<Guard>().cast_const() };
     let Some(connection) = guard.connection.get().filter(|_| guard.is_lent.get()) else {
         return ffi::SQLITE_OK;
     };
-    // SAFETY: these are what SQLite passes, for this call.
+    // SAFETY: SQLite passes these values, for this call.
     let act = unsafe { Act::new(action, first, second, database) };
-    // SAFETY: the connection is open: it is calling.
+    // SAFETY: the connection is open: it makes this call.
     let is_idle = unsafe { ffi::sqlite3_get_autocommit(connection.as_ptr()) != 0 };
     let why = if is_idle && act.writes() { Some(ENDED.to_owned()) } else { act.refusal() };
     if why.is_none() {
@@ -150,7 +150,7 @@ const ENDED: &str =
     "the transaction has ended already, by a statement that failed and was rolled back: begin another";
 
 impl Act<'_> {
-    /// Why it is refused, if it is, and what to do instead.
+    /// The reason and the remedy if the action is refused.
     fn refusal(&self) -> Option<String> {
         let name = self.first.as_deref().unwrap_or_default();
         match self.action {
@@ -184,11 +184,11 @@ impl Act<'_> {
 
     fn pragma(&self, name: &str) -> Option<String> {
         let is_it = |known: &str| name.eq_ignore_ascii_case(known);
-        // Without a value it is a question, but for the one that acts.
+        // A pragma without a value only asks, except for one that acts.
         if self.second.is_none() && !name.eq_ignore_ascii_case("wal_checkpoint") {
             return None;
         }
-        // Another file's are its own.
+        // An attached file has settings of its own.
         let is_others =
             self.database.as_deref().is_some_and(|database| !database.eq_ignore_ascii_case("main"));
         if is_others && OF_THE_FILE.iter().any(|known| is_it(known)) {
@@ -209,8 +209,8 @@ impl Act<'_> {
         is_own(module).then(|| format!("the module `{module}` is the store's own: make a table of another"))
     }
 
-    /// Whether it changes what a transaction would have to commit. A setting does not: without a transaction SQLite gives up
-    /// `defer_foreign_keys` with the next statement that reads, which is the look at the schema after each call.
+    /// Whether the action changes data that a transaction has to commit. A setting does not: without a transaction
+    /// SQLite resets `defer_foreign_keys` at the next statement that reads, the look at the schema after each call.
     fn writes(&self) -> bool {
         !matches!(
             self.action,
@@ -229,10 +229,10 @@ fn is_own(name: &str) -> bool {
 
 const RAW_PAGES: &str = "SQL cannot write raw pages: change rows with `insert`, `update` and `delete`";
 
-/// Pragmas that are of one file.
+/// Pragmas that apply to one file.
 const OF_THE_FILE: [&str; 5] = ["user_version", "application_id", "page_size", "auto_vacuum", "cache_size"];
 
-/// What is not set, and what to do instead.
+/// The pragmas that SQL cannot set, each with the reason and the remedy.
 const PRAGMAS: [(&[&str], &str); 13] = [
     (
         &["user_version"],

@@ -1,6 +1,6 @@
-//! The state of the log, as its index in shared memory tells it: 48 bytes that every commit changes, whoever commits.
-//! Two equal states mean that nothing was committed in between, which needs no lock and no system call to know.
-//! See "WAL-Index Format" in SQLite's documentation of the WAL file format.
+//! The state of the write-ahead log (WAL), from its index in shared memory: a header of 48 bytes that every commit of
+//! any process changes. Two equal states mean that nothing was committed between them. To compare them takes no lock
+//! and no system call. See "WAL-Index Format" in SQLite's documentation of the WAL file format.
 
 use super::connection::Connection;
 use super::pin::Pin;
@@ -12,18 +12,18 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fen
 
 /// The words of one copy of the header.
 const WORDS: usize = 6;
-/// Where the header has the word that counts commits, in 32-bit words.
+/// The position of the header's word that counts commits, in 32-bit words.
 const CHANGE: usize = 2;
 
-// The index has four bytes that its format leaves free, and SQLite neither reads nor writes: 132 to 135. Stores give each
-// other hints there, on which nobody relies: a lost one costs a wait of some milliseconds. Byte 133 is 0.
-/// Not 0 where somebody waits for the lock.
+// The format of the index leaves bytes 132 to 135 free, and SQLite neither reads nor writes them. Stores give each
+// other hints there, and nothing relies on them: a lost hint costs a wait of some milliseconds. Byte 133 is 0.
+/// Not 0 if a thread waits for the write lock.
 const ASKS_BYTE: usize = 132;
-/// Sixteen bits in the processor's order, one for each process that waits for commits: see `bell.rs`.
+/// Sixteen bits in the processor's byte order, one for each store that waits for commits: see `bell.rs`.
 const WATCHES_BYTE: usize = 134;
 
-/// Where the index has the number of frames that are copied into the file, in 32-bit words; and of those that somebody has begun
-/// to copy.
+/// The positions, in 32-bit words, of the number of frames that are copied into the file, and of the number of those
+/// that a checkpoint has begun to copy.
 const COPIED: usize = 24;
 const BEGUN: usize = 32;
 
@@ -38,7 +38,7 @@ unsafe extern "C" {
 /// The size of the smallest page.
 const PAGE_BYTES_MIN: u64 = 512;
 
-/// Where the log is: its length, the file's size, the checksum over all of its frames, and its salts.
+/// A place in the log: its length, the file's size, the checksum over all of its frames, and its salts.
 pub(crate) type LogPlace = [u64; 3];
 
 /// The state of the log at one moment.
@@ -46,43 +46,43 @@ pub(crate) type LogPlace = [u64; 3];
 pub(crate) struct LogState([u64; WORDS]);
 
 impl LogState {
-    /// What the log is to a connection: after its commit, what that has left, whoever else has committed since.
+    /// The log's state as a connection has it: after a commit, the state that this commit left, without later ones.
     pub(crate) fn of(connection: &Connection) -> Option<LogState> {
         let mut words = [0; WORDS];
-        // SAFETY: the connection is open, and as much is written as the header has.
+        // SAFETY: the connection is open, and the call writes as many bytes as the header has.
         let code = unsafe { touchstone_log_header(connection.handle(), words.as_mut_ptr()) };
         (code == ffi::SQLITE_OK).then_some(LogState(words))
     }
 
-    /// Where the log is.
+    /// The place at which the log ends.
     pub(crate) fn place(self) -> LogPlace {
         [self.0[2], self.0[3], self.0[4]]
     }
 
-    /// How many bytes of pages the log has.
+    /// The bytes of pages in the log.
     pub(crate) fn log_bytes(self) -> u64 {
         u64::from(self.frames()) * self.page_bytes()
     }
 
-    /// How many bytes the log's file has at least.
+    /// The least length of the log's file, in bytes.
     pub(super) fn log_file_bytes(self) -> u64 {
         self.log_file_bytes_of(self.frames())
     }
 
-    /// How many bytes the log's file has up to the end of a frame: its header, and each frame with its own.
+    /// The length of the log's file up to the end of a frame: the file's header, and each frame with its own header.
     pub(crate) fn log_file_bytes_of(self, frames: u32) -> u64 {
         const HEADER: u64 = 32;
         const FRAME_HEADER: u64 = 24;
         if frames == 0 { 0 } else { HEADER + u64::from(frames) * (FRAME_HEADER + self.page_bytes()) }
     }
 
-    /// How many it had at that place; none where it has begun anew since.
+    /// The bytes of pages that the log had at that place; 0 if it has restarted since.
     pub(crate) fn log_bytes_at(self, place: LogPlace) -> u64 {
         let [words, _, salts] = place;
         if salts == self.place()[2] { u64::from(half(words, 0)) * self.page_bytes() } else { 0 }
     }
 
-    /// How many bytes the file has, with what of it is in the log.
+    /// The size of the file in bytes, including its pages in the log.
     pub(crate) fn file_bytes(self) -> u64 {
         u64::from(self.word(5)) * self.page_bytes()
     }
@@ -94,29 +94,29 @@ impl LogState {
         (size & 0xfe00) + ((size & 1) << 16)
     }
 
-    /// Whether nothing was committed between the two. The count alone does not tell: it begins anew where the index is
-    /// made anew after a process has died. The checksum over all that was written does; it stays where the log begins
-    /// anew, until something is written.
+    /// Whether nothing was committed between the two. The count is not enough: it starts again if the index is made
+    /// again after a process has died. The checksum over all frames decides. A restart of the log keeps it until a
+    /// frame is written.
     pub(crate) fn is_same_commit(self, other: LogState) -> bool {
         self.change() == other.change() && self.is_at(other.place())
     }
 
-    /// Whether that was written to the log, and no more.
+    /// Whether the log has the frames up to that place, and no more.
     pub(crate) fn is_at(self, place: LogPlace) -> bool {
         self.place()[1] == place[1]
     }
 
-    /// Counts commits, of whichever process, and wraps: the third 32-bit word of the header.
+    /// The count of all processes' commits, which wraps: the third 32-bit word of the header.
     pub(crate) fn change(self) -> u32 {
         self.word(CHANGE)
     }
 
-    /// The frames of the log that are committed: the fifth 32-bit word.
+    /// The number of committed frames in the log: the fifth 32-bit word.
     pub(crate) fn frames(self) -> u32 {
         self.word(4)
     }
 
-    /// A 32-bit word of the header, which is as the processor has it.
+    /// A 32-bit word of the header, in the processor's byte order.
     fn word(self, at: usize) -> u32 {
         half(self.0[at / 2], at % 2)
     }
@@ -128,20 +128,20 @@ fn half(word: u64, at: usize) -> u32 {
     u32::from_ne_bytes(halves[at])
 }
 
-/// How much of a log is copied into the file, which nothing else changes.
+/// How much of a log is copied into the file. Only a checkpoint changes the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Copied {
     salts: u64,
     frames: u32,
 }
 
-/// Lets the transaction under way, when it is committed, count as that commit; whether it does.
+/// Makes the running transaction count as commit `count` when it commits; whether it will.
 pub(crate) fn count_commit_as(connection: &Connection, count: u32) -> bool {
     // SAFETY: the connection is open.
     unsafe { touchstone_count_commit_as(connection.handle(), count) == ffi::SQLITE_OK }
 }
 
-/// Where the header lies in memory, as long as a connection of this process keeps the index open.
+/// The address of the header in memory. It is valid as long as a connection of this process keeps the index open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Region(NonNull<AtomicU64>);
 
@@ -151,7 +151,7 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// The index of a connection that has read from a file with a log; none where there is no index.
+    /// The index of a connection that has read from a file with a log; `None` if there is no index.
     pub(super) fn of(connection: &mut Connection) -> Option<Region> {
         let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
         // SAFETY: the connection is open; the call stores the main file's pointer.
@@ -167,7 +167,7 @@ impl Region {
             return None;
         }
         let mut region: *mut c_void = ptr::null_mut();
-        // SAFETY: the file is open; without the order to extend, the call only tells where the region is.
+        // SAFETY: the file is open; without the flag to extend, the call only returns the region's address.
         let code = unsafe {
             let methods = (*file).pMethods.as_ref()?;
             methods.xShmMap?(file, 0, REGION_BYTES, 0, (&raw mut region).cast())
@@ -179,12 +179,12 @@ impl Region {
         NonNull::new(region.cast()).map(Region)
     }
 
-    /// What the log is now; none while a commit is under way, or where there is none.
+    /// The current state of the log; `None` while a commit is under way, or if there is no log.
     ///
-    /// The index is mapped for as long as a connection of this process has the file open, as the caller's has.
+    /// The index stays mapped as long as a connection of this process has the file open, as the caller's has.
     #[inline]
     pub(super) fn state(self) -> Option<LogState> {
-        // A writer changes the second copy first and this one last, so they are read the other way round.
+        // A writer changes the second copy first and the first one last. So they are read in the opposite order.
         let first = self.copy(0);
         fence(Ordering::SeqCst);
         let second = self.copy(WORDS);
@@ -201,14 +201,15 @@ impl Region {
         words
     }
 
-    /// How many bytes the file had at least when its index was in that state. All of a log is copied only when the file has the
-    /// size that the log's last commit gave it. Without a commit since the index was made, a file has its first page.
+    /// The least length of the file, in bytes, when its index was in that state. The log counts as copied in full only
+    /// when the file has the size of its last commit. If nothing was committed since the index was made, the file has
+    /// its first page.
     pub(super) fn file_bytes_min(self, state: LogState) -> u64 {
         let copied = self.word(COPIED);
         if copied == state.frames() { state.file_bytes().max(PAGE_BYTES_MIN) } else { PAGE_BYTES_MIN }
     }
 
-    /// How much of the log is copied; none while it is being copied, and where that has failed.
+    /// How much of the log is copied; `None` while a checkpoint runs, or if one has failed.
     pub(super) fn copied(self) -> Option<Copied> {
         let [_, _, salts] = self.state()?.place();
         let frames = self.word(COPIED);
@@ -225,17 +226,17 @@ impl Region {
         unsafe { self.0.cast::<AtomicU32>().add(at).as_ref() }
     }
 
-    /// The address, to find the index by.
+    /// The address, which identifies the index.
     pub(super) fn address(self) -> *const c_void {
         self.0.as_ptr().cast_const().cast()
     }
 }
 
-/// The index of a store's log. It stays mapped as long as this is there, whoever closes what.
+/// The index of a store's log. It stays mapped as long as this exists, whichever connections are closed.
 #[derive(Clone)]
 pub(crate) struct LogIndex {
     region: Region,
-    /// Whose connection keeps it open; none where it is a test's own memory.
+    /// The pin whose connection keeps the index open; `None` for a test's own memory.
     _pin: Option<Arc<Pin>>,
 }
 
@@ -245,47 +246,47 @@ impl LogIndex {
         LogIndex { region, _pin: Some(Arc::clone(pin)) }
     }
 
-    /// How many frames of the log count as copied.
+    /// The number of frames of the log that count as copied.
     #[cfg(test)]
     pub(crate) fn copied_frames(&self) -> u32 {
         self.region.word(COPIED)
     }
 
-    /// Has nothing of the log count as copied: it is copied again, and does not begin anew before. It is for whoever has the lock for copying.
+    /// Marks the whole log as not copied: it is copied again before it restarts. The caller holds the checkpoint lock.
     pub(crate) fn uncopy(&self) {
         self.region.place(COPIED).store(0, Ordering::Release);
     }
 
-    /// The state now; none while a commit is under way.
+    /// The current state; `None` while a commit is under way.
     #[inline]
     pub(crate) fn state(&self) -> Option<LogState> {
         self.region.state()
     }
 
-    /// Says to the other processes that this one waits for the lock. It is a hint: nobody relies on it.
+    /// Gives the other processes the hint that this one waits for the write lock. Nothing relies on it.
     pub(crate) fn ask(&self) {
         self.asks().store(1, Ordering::Relaxed);
     }
 
-    /// Whether a process has said that it waits.
+    /// Whether a process has given the hint that it waits.
     #[inline]
     pub(crate) fn is_asked(&self) -> bool {
         self.asks().load(Ordering::Relaxed) != 0
     }
 
-    /// Takes the hint back, whoever gave it: who waits still gives it again.
+    /// Clears the hint, whichever process gave it: a process that still waits gives it again.
     pub(crate) fn unask(&self) {
         self.asks().store(0, Ordering::Relaxed);
     }
 
-    /// The processes that wait for commits, of which each has a bit.
+    /// The stores that wait for commits: each has a bit.
     #[inline]
     pub(super) fn watches(&self) -> &AtomicU16 {
         // SAFETY: as for `asks`.
         unsafe { self.region.0.cast::<AtomicU16>().add(WATCHES_BYTE / 2).as_ref() }
     }
 
-    /// The word that every commit changes, for the system to wait at. It is only read.
+    /// The word that every commit changes, to wait at it as a futex. It is only read.
     #[inline]
     pub(super) fn change_word(&self) -> &AtomicU32 {
         // SAFETY: the word lies within the region, which is mapped and aligned.
@@ -294,12 +295,12 @@ impl LogIndex {
 
     #[inline]
     fn asks(&self) -> &AtomicU8 {
-        // SAFETY: the byte lies within the region, which is mapped, and can be written: where it cannot, the index is not
+        // SAFETY: the byte lies within the region, which is mapped. It can be written: otherwise the index would not be
         // found.
         unsafe { self.region.0.cast::<AtomicU8>().add(ASKS_BYTE).as_ref() }
     }
 
-    /// An index in memory of a test's own.
+    /// An index in a test's own memory.
     #[cfg(test)]
     pub(super) fn over(memory: &'static [AtomicU64; 17]) -> LogIndex {
         LogIndex { region: Region(NonNull::from(memory).cast()), _pin: None }

@@ -1,6 +1,6 @@
-//! The log as a file of its own, opened through SQLite's VFS without a connection: whoever flushes it needs no
-//! connection that another thread may be using. SQLite's `xSync` writes to its file's own fields, so the file of the
-//! writer's connection is not for another thread; a file that only flushes is.
+//! The write-ahead log (WAL) as a file of its own, opened through SQLite's VFS without a connection. So a thread can
+//! flush it while another thread uses the connection. SQLite's `xSync` writes to fields of its file object: the file
+//! object of the writer's connection is not for other threads, but one that is only flushed is.
 
 use super::vfs_file::call;
 use crate::error::{Error, Result};
@@ -8,15 +8,15 @@ use libsqlite3_sys as ffi;
 use std::ffi::{CStr, c_int};
 use std::ptr;
 
-/// The log, open to be flushed.
+/// The log, open for flushes.
 pub(crate) struct LogFile(Box<[u64]>);
 
 impl LogFile {
-    /// Opens the log of a connection's file, which is there. A failure to write that the system finds from now on is
-    /// told to this file's next flush, whoever else is told.
+    /// Opens the log of a connection's file, which exists. If the system fails to write from now on, the next flush of
+    /// this file reports it, even if a flush of another file has reported it too.
     ///
     /// # Safety
-    /// The connection is open, in no other thread's use, and is closed after this file.
+    /// The connection is open, no other thread uses it, and it is closed after this file.
     pub(crate) unsafe fn open(connection: *mut ffi::sqlite3) -> Result<LogFile> {
         let mut vfs: *mut ffi::sqlite3_vfs = ptr::null_mut();
         let main = c"main".as_ptr();
@@ -45,7 +45,7 @@ impl LogFile {
         }
     }
 
-    /// Returns when what was written to the log is on the disk.
+    /// Returns when everything that was written to the log is on the disk.
     pub(crate) fn flush(&mut self) -> Result<()> {
         let flags = ffi::SQLITE_SYNC_FULL | ffi::SQLITE_SYNC_DATAONLY;
         let file = self.raw();
@@ -61,14 +61,14 @@ impl LogFile {
 
 impl Drop for LogFile {
     fn drop(&mut self) {
-        // SAFETY: a file that could not be opened has no methods, or methods to be closed with, as SQLite's manual says.
+        // SAFETY: a file that could not be opened has no methods, or methods to close it with, as SQLite's manual says.
         unsafe { call!(self.raw(), xClose() or ffi::SQLITE_OK) };
     }
 }
 
 #[cold]
 fn failed(code: c_int, doing: &str) -> Error {
-    // SAFETY: the words for a code are SQLite's own, and stay.
+    // SAFETY: the text for a code is a constant of SQLite's.
     let words = unsafe { CStr::from_ptr(ffi::sqlite3_errstr(code)) };
     Error::sqlite(code, format_args!("{doing} the log: {}", words.to_string_lossy()))
 }

@@ -1,8 +1,8 @@
-//! A VFS between the engine and the system's, which gathers what is written to the log. SQLite writes a frame's header
-//! and its page apart, and every page of a transaction by itself; here they reach the file together, at the latest with
-//! the frame that commits, whose write tells of any failure. Until then nobody else may read them, and who wrote them gets
-//! them written first when it reads. A main file tells its log when its lock to write is given back. Every other file is
-//! the system's own.
+//! A VFS between the engine and the system's VFS. It gathers writes to the write-ahead log (WAL). SQLite writes a
+//! frame's header and its page separately, and each page of a transaction by itself. Here they reach the file together,
+//! at the latest with the frame that commits, whose write reports any failure. Until then no other connection may read
+//! them; before the writing connection reads, they are written. A main file counts for its log how often its write lock
+//! is released. Each other file is the system's own.
 
 mod gathering;
 mod main_file;
@@ -21,7 +21,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 #[cfg(test)]
 mod tests;
 
-/// The VFSes made so far, by the name of the one below.
+/// The VFSes made so far, by the name of the VFS below.
 static MADE: LazyLock<Mutex<HashMap<CString, Made>>> = LazyLock::new(Mutex::default);
 
 /// A VFS of this module, by its name, and the one below it.
@@ -30,34 +30,34 @@ struct Made {
     below: Below,
 }
 
-/// A VFS as SQLite knows it, which is only compared.
+/// A VFS as SQLite knows it. It is only compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Below(*mut ffi::sqlite3_vfs);
 
-// SAFETY: only the address is looked at.
+// SAFETY: only the address is used.
 unsafe impl Send for Below {}
 
-/// The VFS over another, which SQLite keeps for ever.
+/// The VFS over another one. SQLite keeps it until the process ends.
 #[repr(C)]
 struct LogVfs {
     vfs: ffi::sqlite3_vfs,
     below: *mut ffi::sqlite3_vfs,
 }
 
-/// Why there is no VFS over one of that name.
+/// Why there is no VFS over the named one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoVfs {
     Unknown,
-    /// The name is another VFS's than it was when one was made over it.
+    /// The name belongs to another VFS than when one was made over it.
     Replaced,
 }
 
-/// The name of the VFS over the one of that name, made where there is none. A VFS that was unregistered since it was last
-/// found may be gone from memory, and is used for no new connection.
+/// The name of the VFS over the named one, which the first call makes. A VFS that was unregistered since it was last
+/// found may be gone from memory, and no new connection uses it.
 pub(crate) fn over(below: &CStr) -> Result<CString, NoVfs> {
     let _alone = fork::alone();
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: the name ends with a zero. SQLite is initialized, or does so itself.
+    // SAFETY: the name ends with a zero. SQLite is initialized, or initializes itself.
     let found = unsafe {
         if ffi::sqlite3_initialize() != ffi::SQLITE_OK {
             return Err(NoVfs::Unknown);
@@ -83,7 +83,7 @@ pub(crate) fn over(below: &CStr) -> Result<CString, NoVfs> {
 unsafe fn make(name: &CStr, below: *mut ffi::sqlite3_vfs) -> Option<CString> {
     let name = CString::new([b"touchstone-", name.to_bytes()].concat()).ok()?;
     let own = c_int::try_from(size_of::<Gathering>().max(size_of::<MainFile>())).ok()?;
-    // SAFETY: the caller's promise; the one over it is leaked, so that it stays where SQLite has it.
+    // SAFETY: the caller's promise; the new VFS is leaked, so it stays at the address that SQLite has.
     unsafe {
         let mut vfs = *below;
         vfs.iVersion = vfs.iVersion.min(2);
@@ -96,23 +96,23 @@ unsafe fn make(name: &CStr, below: *mut ffi::sqlite3_vfs) -> Option<CString> {
     }
 }
 
-/// What a failed flush is told as, whatever the VFS below says: a disk's quota, for one, may be exceeded only then. What was written
-/// before such a flush may be lost, which a failure to write does not mean.
+/// The code of a failed flush, in place of the one of the VFS below: a disk's quota, for one, may be exceeded only
+/// then. Bytes that were written before such a flush may be lost, unlike those before a failed write.
 fn of_flush(code: c_int) -> c_int {
     if code == ffi::SQLITE_OK { code } else { ffi::SQLITE_IOERR_FSYNC }
 }
 
-/// What a library has under a name, as SQLite passes it.
+/// A symbol of a library, as SQLite passes it.
 type Symbol = Option<unsafe extern "C" fn(*mut ffi::sqlite3_vfs, *mut c_void, *const c_char)>;
 
-/// Methods that pass a call on to the VFS below, where it has the method.
+/// Methods that pass a call on to the VFS below, if that one has the method.
 macro_rules! pass_on {
     ($($method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
         $(
             #[expect(non_snake_case, reason = "it is SQLite's name")]
             unsafe extern "C" fn $method(vfs: *mut ffi::sqlite3_vfs, $($name: $type),*) $(-> $result)? {
-                // SAFETY: SQLite passes this module's VFS, and what the one below takes. The method is there, because
-                // else this one were not either.
+                // SAFETY: SQLite passes this module's VFS, and arguments for the one below. That one has the method:
+                // otherwise this one would not have it either.
                 unsafe {
                     let below = (*vfs.cast::<LogVfs>()).below;
                     ((*below).$method.unwrap_unchecked())(below, $($name),*)
@@ -128,7 +128,7 @@ macro_rules! pass_on {
     };
 }
 
-// Each takes the VFS that it belongs to, so none may be called with another's: what is not passed on is not copied.
+// Each takes the VFS that it belongs to, so none may be called with another. Version 2 ends with the last of these.
 pass_on! {
     xAccess(path: *const c_char, flags: c_int, out: *mut c_int) -> c_int;
     xFullPathname(path: *const c_char, size: c_int, out: *mut c_char) -> c_int;
@@ -150,8 +150,8 @@ unsafe extern "C" fn open(
     flags: c_int,
     out: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite passes this module's VFS, and memory for as large a file as it asks: for one of this module's, and
-    // the system's behind it. A log is opened while its main file is open.
+    // SAFETY: SQLite passes this module's VFS, and memory for a file of the size that it asks for: the module's file,
+    // and the system's behind it. A log is opened while its main file is open.
     unsafe {
         let below = (*vfs.cast::<LogVfs>()).below;
         if flags & ffi::SQLITE_OPEN_WAL != 0 {
@@ -168,8 +168,8 @@ unsafe extern "C" fn open(
     }
 }
 
-/// A log that a connection of this process has open is not deleted: SQLite would, where it takes a main file that another program
-/// has cut off for a new one. The last connection that closes a log has it open no more when it deletes it.
+/// Refuses to delete a log that a connection of this process has open. SQLite would: it takes a main file that was cut
+/// off for a new one. The last connection that closes a log has closed it before it deletes it.
 unsafe extern "C" fn delete(vfs: *mut ffi::sqlite3_vfs, path: *const c_char, sync: c_int) -> c_int {
     // SAFETY: SQLite passes this module's VFS, and a name that ends with a zero.
     unsafe {
@@ -181,7 +181,7 @@ unsafe extern "C" fn delete(vfs: *mut ffi::sqlite3_vfs, path: *const c_char, syn
     }
 }
 
-/// Opens the system's file behind one of this module's, and then makes that.
+/// Opens the system's file behind one of this module's, and then makes the module's.
 ///
 /// # Safety
 /// As for `open`; `real` lies within the file's memory.
@@ -202,7 +202,7 @@ unsafe fn open_behind(
         if code == ffi::SQLITE_OK {
             make(real);
         } else {
-            // A file that could not be opened and has methods all the same is to be closed, as SQLite's manual says.
+            // A file that could not be opened, but has methods, must be closed, as SQLite's manual says.
             call!(real, xClose() or ffi::SQLITE_OK);
         }
         code
@@ -212,7 +212,7 @@ unsafe fn open_behind(
 /// Closes a file of this module, and the system's behind it.
 ///
 /// # Safety
-/// The file is an open one of this type, and `real` is the one behind it.
+/// The file is an open one of this type, and `real` is the system's file behind it.
 unsafe fn close_behind<F>(file: *mut ffi::sqlite3_file, real: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {

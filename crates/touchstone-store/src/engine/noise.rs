@@ -1,15 +1,15 @@
-//! Whether a file that does not begin as SQLite's do may be an encrypted one. That cannot be known: encrypted pages are
-//! noise, and the key alone tells one noise from another. What is surely none can be told: a file that is no whole number
-//! of pages, that begins as a well-known format does, or whose bytes are not as evenly spread as noise is.
+//! Whether a file that does not begin like SQLite's may be encrypted. Nobody can be sure: encrypted pages are noise,
+//! and only the key tells one noise from another. But some files are surely not encrypted: their length is no whole
+//! number of pages, or they begin like a well-known format, or their bytes are not as evenly spread as noise.
 
-/// How many bytes are looked at.
+/// The number of bytes that are looked at.
 pub(crate) const BYTES_MAX: usize = 4096;
 
 /// The smallest page of SQLite.
 const PAGE_BYTES_MIN: usize = 512;
 
-/// What files begin with whose bytes are packed, and so like noise. An encrypted one begins with 16 bytes of chance: once in
-/// five million it is taken for one of these.
+/// The first bytes of files whose content is packed, and so like noise. An encrypted file begins with 16 random bytes:
+/// one in five million is taken for one of these.
 const PACKED: [&[u8]; 9] = [
     b"\xff\xd8\xff",
     b"\x89PNG",
@@ -22,7 +22,7 @@ const PACKED: [&[u8]; 9] = [
     b"OggS",
 ];
 
-/// Whether a file of that length, which begins so, may be an encrypted store.
+/// Whether a file of this length, with this beginning, may be an encrypted store.
 pub(crate) fn may_be_encrypted(start: &[u8], length: u64) -> bool {
     start.len() >= PAGE_BYTES_MIN
         && length.is_multiple_of(PAGE_BYTES_MIN as u64)
@@ -30,9 +30,9 @@ pub(crate) fn may_be_encrypted(start: &[u8], length: u64) -> bool {
         && is_noise(start)
 }
 
-/// Pearson's test of whether all bytes are equally frequent. Of noise the sum is 255 on average, with a standard deviation
-/// of 23; of text, tables and programs it is thousands. The eight bytes of a header that one of the ciphers leaves in the
-/// clear add a few.
+/// Pearson's test (chi-squared) of whether all bytes are equally frequent. For noise the sum is 255 on average, with a
+/// standard deviation of 23; for text, tables and programs it is thousands. The eight bytes of a header that one of the
+/// ciphers leaves in the clear add a few.
 pub(crate) fn is_noise(bytes: &[u8]) -> bool {
     const SUM_MAX: f64 = 450.0;
     let mut counts = [0u16; 256];
@@ -49,7 +49,7 @@ pub(crate) fn is_noise(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Bytes of chance, by a generator that is known to be even.
+    /// Random bytes, by a generator that is known to be even.
     fn noise(seed: u64, length: usize) -> Vec<u8> {
         let mut state = seed;
         let mut next = || {
@@ -67,7 +67,7 @@ mod tests {
             for length in [512, 1024, 4096] {
                 let mut bytes = noise(seed, length);
                 assert!(may_be_encrypted(&bytes, length as u64 * 3), "seed {seed}, {length} bytes");
-                // What AEGIS leaves in the clear: the size of pages, versions, what is reserved.
+                // The bytes that AEGIS leaves in the clear: the page size, versions, the reserved size.
                 bytes[16..24].copy_from_slice(&[0x10, 0, 1, 1, 48, 64, 32, 32]);
                 assert!(may_be_encrypted(&bytes, length as u64 * 3), "seed {seed}, {length} bytes");
             }

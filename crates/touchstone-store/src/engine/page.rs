@@ -1,9 +1,9 @@
-//! A page of a b-tree, and a row in it, as "Database File Format" in SQLite's documentation describes them. Every
-//! length and offset comes from a file that may be damaged, so each is checked; what does not fit is `None`.
+//! A page of a b-tree, and a row in it, as "Database File Format" in SQLite's documentation describes them. The file
+//! may be damaged, so each length and offset is checked; one that does not fit gives `None`.
 
 use crate::value::Raw;
 
-/// What a page is.
+/// The kinds of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PageKind {
     /// Inner page of a table: children only.
@@ -17,21 +17,21 @@ pub(crate) enum PageKind {
 }
 
 impl PageKind {
-    /// Whether rows are numbered in such a tree.
+    /// Whether a tree of such pages has numbered rows.
     pub(crate) fn is_numbered(self) -> bool {
         matches!(self, PageKind::TableInner | PageKind::TableLeaf)
     }
 
-    /// Whether no page lies below such a one.
+    /// Whether no pages lie below such a page.
     pub(crate) fn is_leaf(self) -> bool {
         matches!(self, PageKind::TableLeaf | PageKind::IndexLeaf)
     }
 }
 
-/// How pages of a file are laid out.
+/// The layout of a file's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry {
-    /// Bytes of a page that hold the tree: the rest is the cipher's.
+    /// The bytes of a page that hold the tree: the rest is the cipher's.
     pub(crate) usable: usize,
     /// The longest payload that lies wholly in a leaf of a table.
     leaf_max: usize,
@@ -45,9 +45,9 @@ impl Geometry {
         Geometry::new(usable)
     }
 
-    /// Of pages with that many bytes for the tree.
+    /// The layout of pages with so many bytes for the tree.
     pub(crate) fn new(usable: usize) -> Option<Geometry> {
-        // The format allows no less.
+        // The least that the format allows.
         (usable >= 480).then(|| Geometry { usable, leaf_max: usable - 35 })
     }
 
@@ -56,7 +56,7 @@ impl Geometry {
         (self.usable - 8) / 6
     }
 
-    /// How many bytes of a payload lie in the page itself.
+    /// The number of a payload's bytes that lie in the page itself.
     #[inline]
     fn local(self, length: usize, leaf_of_table: bool) -> usize {
         let usable = self.usable;
@@ -74,7 +74,7 @@ impl Geometry {
 #[derive(Clone, Copy)]
 pub(crate) struct Page<'p> {
     bytes: &'p [u8],
-    /// Where its header begins: after the file's own on the first page.
+    /// The offset of the page's header: after the file's own header on the first page.
     start: usize,
     kind: PageKind,
     cells: usize,
@@ -102,7 +102,7 @@ impl<'p> Page<'p> {
         self.kind
     }
 
-    /// How many cells the page has.
+    /// The number of cells of the page.
     pub(crate) fn len(self) -> usize {
         self.cells
     }
@@ -111,7 +111,7 @@ impl<'p> Page<'p> {
         self.start + if matches!(self.kind, PageKind::TableInner | PageKind::IndexInner) { 12 } else { 8 }
     }
 
-    /// Where the cells begin, in their order, from one of them on.
+    /// The offsets of the cells, in their order, from cell `first` on.
     #[inline]
     pub(crate) fn offsets(self, first: usize) -> impl Iterator<Item = usize> + 'p {
         let start = self.pointers();
@@ -148,7 +148,7 @@ impl<'p> Page<'p> {
         }
     }
 
-    /// The row of a leaf of a table that begins there.
+    /// The row at this offset, on a leaf of a table.
     #[inline(always)]
     pub(crate) fn numbered_row(self, offset: usize) -> Option<Row<'p>> {
         let cell = self.bytes.get(offset..)?;
@@ -159,7 +159,7 @@ impl<'p> Page<'p> {
         self.spread(number.cast_signed(), length, cell, true)
     }
 
-    /// The row of a leaf of an index that begins there.
+    /// The row at this offset, on a leaf of an index.
     #[inline(always)]
     pub(crate) fn keyed_row(self, offset: usize) -> Option<Row<'p>> {
         let cell = self.bytes.get(offset..)?;
@@ -167,14 +167,14 @@ impl<'p> Page<'p> {
         self.spread(0, length, cell.get(used..)?, false)
     }
 
-    /// The row of an inner page of an index, after the child of that place.
+    /// The row of an inner page of an index, after child `at`.
     pub(crate) fn inner_row(self, at: usize) -> Option<Row<'p>> {
         let cell = self.cell(at)?.get(4..)?;
         let (length, used) = length(cell)?;
         self.spread(0, length, cell.get(used..)?, false)
     }
 
-    /// A row whose payload begins in the page, and may go on in others.
+    /// A row whose payload begins in the page, and may go on in overflow pages.
     #[inline(always)]
     fn spread(self, number: i64, length: u64, cell: &'p [u8], of_table: bool) -> Option<Row<'p>> {
         let length = usize::try_from(length).ok()?;
@@ -187,16 +187,16 @@ impl<'p> Page<'p> {
     }
 }
 
-/// A row where it lies.
+/// A row within its page.
 #[derive(Clone, Copy)]
 pub(crate) struct Row<'p> {
     /// The row's number, in a table of numbered rows.
     pub(crate) number: i64,
     /// The bytes of the whole payload.
     pub(crate) length: usize,
-    /// What of it lies in the page.
+    /// The part of the payload in the page.
     pub(crate) local: &'p [u8],
-    /// The first page of the rest, where there is one.
+    /// The first overflow page, if there is one.
     pub(crate) overflow: u32,
 }
 
@@ -218,8 +218,8 @@ impl<'p> Payload<'p> {
         Some(Payload { types, body: bytes.get(length..)? })
     }
 
-    /// How many of a payload's bytes hold its first columns, where `local` is what lies in the page; all of them where the
-    /// last column is one of those, because what follows it tells damage, or where the header goes on in other pages.
+    /// The number of a payload's bytes that hold its first columns; `local` is its part in the page. All bytes if the
+    /// last column is one of these, because bytes after it show damage, or if the header goes on in other pages.
     pub(crate) fn reach(local: &[u8], length: usize, columns: usize) -> usize {
         let Some((header, used)) = varint(local) else { return length };
         let header = usize::try_from(header).unwrap_or(usize::MAX);
@@ -285,18 +285,18 @@ impl<'p> Payload<'p> {
         Some(*value)
     }
 
-    /// Whether nothing follows the last value; as long as it was not reached, that is not known, and believed.
+    /// Whether nothing follows the last value. Until that value is reached this is unknown, and taken as true.
     #[inline(always)]
     pub(crate) fn is_whole(&self) -> bool {
         !self.types.is_empty() || self.body.is_empty()
     }
 
-    /// Passes over the next value.
+    /// Skips the next value.
     #[inline]
     pub(crate) fn skip(&mut self) -> Option<()> {
         match *self.types {
             [] => {}
-            // A short value: its type is one byte, and the commonest of all.
+            // A short value, whose type is one byte: the most common case.
             [kind, ref rest @ ..] if kind < 0x80 => {
                 self.types = rest;
                 let length = if kind < 12 { WIDTHS[usize::from(kind)] } else { usize::from((kind - 12) / 2) };
@@ -312,23 +312,23 @@ impl<'p> Payload<'p> {
     }
 }
 
-/// The bytes of a value of a type below 12; two types are reserved, and lie in no file.
+/// The bytes of a value of a type below 12; two types are reserved, and occur in no file.
 const WIDTHS: [usize; 12] = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0];
 
-/// How many bytes a value of a type has.
+/// The number of bytes of a value of this type.
 fn width(kind: u64) -> usize {
     let short = usize::try_from(kind).ok().and_then(|kind| WIDTHS.get(kind));
     short.copied().unwrap_or_else(|| usize::try_from((kind - 12) / 2).unwrap_or(usize::MAX))
 }
 
-/// The length of a payload and how many bytes tell it. SQLite writes 32 bits in five bytes at most, and reads a longer
-/// one otherwise than other integers.
+/// The length of a payload, and the number of bytes that encode it. SQLite writes 32 bits in five bytes at most, and
+/// reads a longer encoding differently from other integers.
 #[inline(always)]
 fn length(bytes: &[u8]) -> Option<(u64, usize)> {
     varint(bytes).filter(|(_, used)| *used <= 5)
 }
 
-/// A variable-length integer and how many bytes it has.
+/// A variable-length integer, and its number of bytes.
 #[inline(always)]
 pub(crate) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     match *bytes {

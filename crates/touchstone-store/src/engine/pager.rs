@@ -1,5 +1,5 @@
-//! Pages of the file as a connection's transaction has them, copied from SQLite's own pager: the log's pages and the
-//! transaction's own changes are in them, and the cipher is off.
+//! Pages of the file as a connection's transaction sees them, copied from SQLite's own pager: decrypted, with the pages
+//! of the write-ahead log (WAL) and the transaction's own changes.
 
 use super::page::{Geometry, Row, u32_at};
 use super::statement::failure;
@@ -27,36 +27,36 @@ pub(crate) struct Pages {
 
 impl Pages {
     /// # Safety
-    /// The connection is open as long as pages of it are asked for.
+    /// The connection is open as long as its pages are read.
     pub(crate) unsafe fn new(connection: *mut ffi::sqlite3) -> Pages {
         Pages { connection }
     }
 
-    /// Copies bytes of a page, which must have them all. A copy and no loan: what a program does while it looks at a row
-    /// may end the transaction, and the page with it.
+    /// Copies bytes of a page, which must have that many. They are copied and not lent: a program's code that looks at
+    /// a row may end the transaction, and the page with it.
     #[inline]
     pub(crate) fn copy(&self, number: u32, from: usize, bytes: &mut [u8]) -> Result<()> {
         let (Ok(from), Ok(length)) = (c_uint::try_from(from), c_uint::try_from(bytes.len())) else {
             return Err(damaged(number));
         };
-        // SAFETY: the connection is open, as `new` was promised, and as many bytes are written as there are.
+        // SAFETY: the connection is open, as `new`'s caller promised, and the call writes no more bytes than there are.
         match unsafe { touchstone_page_copy(self.connection, number, from, bytes.as_mut_ptr(), length) } {
             ffi::SQLITE_OK => Ok(()),
             ffi::SQLITE_CORRUPT => Err(damaged(number)),
-            // SAFETY: the connection is open, as `new` was promised.
+            // SAFETY: the connection is open, as `new`'s caller promised.
             code => Err(unsafe { failure(self.connection, code) }),
         }
     }
 
-    /// How many pages the file has; none outside of a transaction.
+    /// The number of pages of the file; 0 outside of a transaction.
     pub(crate) fn count(&self) -> u32 {
-        // SAFETY: the connection is open, as `new` was promised.
+        // SAFETY: the connection is open, as `new`'s caller promised.
         unsafe { touchstone_page_count(self.connection) }
     }
 
-    /// Whether the first page names no table, and yet has pages that are not free: what they belong to was lost.
+    /// Whether the first page names no table although pages are in use: the tables that they belong to are lost.
     pub(crate) fn have_no_owner(&self) -> Result<bool> {
-        /// Where SQLite's locks lie; the page of that place holds nothing.
+        /// The offset of SQLite's locks; the page there holds nothing.
         const LOCKS_OFFSET: u64 = 1 << 30;
         let count = u64::from(self.count());
         if count == 0 {
@@ -66,7 +66,7 @@ impl Pages {
         self.copy(1, 0, &mut header)?;
         let word = |at: usize| u64::from(u32_at(&header, at).unwrap_or(0));
         let names_no_table = header[100] == 0x0d && header[103..105] == [0, 0];
-        // With `auto_vacuum` there are pages that say where others lie.
+        // With `auto_vacuum` there are pointer map pages, which no table owns.
         let moves_pages = word(52) != 0;
         let page_bytes = match u64::from(u16::from_be_bytes([header[16], header[17]])) {
             1 => 65_536,
@@ -77,8 +77,8 @@ impl Pages {
     }
 }
 
-/// How many pages a walk may still look at. Every page of a file lies in one place, so a walk that has seen more of them
-/// than there are went in a circle, or the same way again.
+/// The number of pages that a walk may still read. Each page of a file lies in one place, so a walk that has read more
+/// pages than there are went in a circle, or the same way again.
 pub(crate) struct Budget {
     seen: u64,
     pages: u64,
@@ -89,17 +89,17 @@ impl Budget {
         Budget { seen: 0, pages: u64::from(pages.count()) }
     }
 
-    /// Takes so many pages, on the way to this one.
+    /// Takes `count` pages, on the way to page `number`.
     ///
     /// # Errors
-    /// When there are not so many.
+    /// [`Damaged`](ErrorKind::Damaged) if not so many are left.
     #[inline]
     pub(crate) fn take(&mut self, pages: &Pages, number: u32, count: u64) -> Result<()> {
         self.seen = self.seen.saturating_add(count);
         if self.seen <= self.pages { Ok(()) } else { self.look_again(pages, number) }
     }
 
-    /// The transaction may have added pages since the walk began.
+    /// Counts again: the transaction may have added pages since the walk began.
     #[cold]
     fn look_again(&mut self, pages: &Pages, number: u32) -> Result<()> {
         self.pages = u64::from(pages.count());
@@ -107,7 +107,7 @@ impl Budget {
     }
 }
 
-/// A payload that goes on in other pages, gathered as far as it is asked for.
+/// A payload with overflow pages, gathered as far as it is needed.
 #[derive(Default)]
 pub(crate) struct Gathered {
     bytes: Vec<u8>,
@@ -116,33 +116,33 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    /// Begins with what lies in the row's own page.
+    /// Begins with the part in the row's own page.
     pub(crate) fn begin(&mut self, row: Row<'_>) {
         self.bytes.clear();
         self.bytes.extend_from_slice(row.local);
         (self.length, self.next) = (row.length, row.overflow);
     }
 
-    /// The payload's bytes, so many of them or more. Only the pages are read that they lie in.
+    /// The first `wanted` bytes of the payload, or more. Only the pages that hold them are read.
     ///
     /// # Errors
-    /// When a page is damaged or cannot be read.
+    /// If a page is damaged or cannot be read.
     pub(crate) fn reach(
         &mut self,
         wanted: usize,
         (pages, geometry): (&Pages, Geometry),
         budget: &mut Budget,
     ) -> Result<&[u8]> {
-        /// The number of the page that follows.
+        /// The bytes of the next page's number.
         const LINK: usize = 4;
         let part_bytes = geometry.usable - LINK;
-        // Also so that a damaged length does not ask for more memory than the file has.
+        // This also keeps a damaged length from asking for more memory than the file has.
         let missing = wanted.min(self.length).saturating_sub(self.bytes.len()).div_ceil(part_bytes);
         budget.take(pages, self.next, missing as u64)?;
         for _ in 0..missing {
             let gathered = self.bytes.len();
             self.bytes.resize(self.length.min(gathered + part_bytes), 0);
-            // The link comes with the page, onto the last bytes before its place, which are put back.
+            // The link comes with the page, and overwrites the bytes before its place, which are restored.
             let start = gathered.checked_sub(LINK).ok_or_else(|| damaged(self.next))?;
             let mut kept = [0; LINK];
             kept.copy_from_slice(&self.bytes[start..gathered]);

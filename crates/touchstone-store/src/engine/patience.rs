@@ -1,7 +1,7 @@
-//! How a connection waits for the lock that another process has. SQLite's own waiting looks up to a hundred milliseconds
-//! later again, and a process whose threads write one after the other leaves the lock free for microseconds: whoever
-//! looks so rarely comes too late for as long as it waits. So this looks every millisecond, and says meanwhile that it
-//! waits, which the others hear: see [`LogIndex::is_asked`](super::log::LogIndex::is_asked).
+//! Busy handler: how a connection waits for a lock that another process has. SQLite's own handler looks again after up
+//! to a hundred milliseconds. A process whose threads write one after the other leaves the lock free for microseconds,
+//! which such a handler keeps missing. So this one looks every millisecond, and gives a hint meanwhile that it waits,
+//! to which the others yield: see [`LogIndex::is_asked`](super::log::LogIndex::is_asked).
 
 use super::log::LogIndex;
 use libsqlite3_sys as ffi;
@@ -10,10 +10,10 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::time::{Duration, Instant};
 
-/// Between two looks. One costs some microseconds.
+/// The time between two looks. A look costs some microseconds.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The patience of one connection. It lies where it is until the connection is closed.
+/// The busy handler of one connection. It must not move until the connection is closed.
 pub(crate) struct Patience {
     limit: Cell<Duration>,
     began: Cell<Option<Instant>>,
@@ -31,34 +31,34 @@ impl Patience {
         })
     }
 
-    /// Has the connection wait so.
+    /// Installs the busy handler.
     ///
     /// # Safety
     /// The connection is open, is used by one thread at a time, and is closed before the patience is dropped.
     pub(crate) unsafe fn teach(&self, connection: *mut ffi::sqlite3) {
-        // SAFETY: the patience outlives the connection, and the callback changes only what may change behind `&`.
+        // SAFETY: the handler outlives the connection, and the callback changes only fields that may change behind `&`.
         unsafe { ffi::sqlite3_busy_handler(connection, Some(wait), ptr::from_ref(self).cast_mut().cast()) };
     }
 
-    /// From now on the connection waits so long at most.
+    /// From now on the connection waits for this time at most.
     pub(crate) fn limit_to(&self, limit: Duration) {
         self.limit.set(limit);
     }
 
-    /// From now on others hear when the connection waits.
+    /// From now on the connection gives other processes a hint when it waits.
     pub(crate) fn ask_through(&self, index: Option<LogIndex>) {
         if let Some(index) = index {
             let _ = self.index.set(index);
         }
     }
 
-    /// Whether the connection has waited since it was last asked.
+    /// Whether the connection has waited since the last call.
     #[inline]
     pub(crate) fn take_waited(&self) -> bool {
         self.has_waited.replace(false)
     }
 
-    /// Waits a little; whether it is worth another look.
+    /// Waits a little; whether to look again.
     fn wait(&self, looks: c_int) -> bool {
         let began = match self.began.get() {
             Some(began) if looks > 0 => began,
@@ -78,9 +78,9 @@ impl Patience {
     }
 }
 
-/// SQLite calls it where a lock is another's, with how often it has called it for this lock.
+/// SQLite calls it if another connection has a lock, with the number of calls before for this lock.
 unsafe extern "C" fn wait(patience: *mut c_void, looks: c_int) -> c_int {
-    // SAFETY: it is what the connection was taught with, which outlives it.
+    // SAFETY: it is the argument that the handler was installed with, which outlives the connection.
     let patience = unsafe { &*patience.cast::<Patience>().cast_const() };
     c_int::from(patience.wait(looks))
 }

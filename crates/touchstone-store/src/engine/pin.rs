@@ -1,10 +1,10 @@
-//! What holds a store's file: the store's first connection, which is closed after everything that looks at the log's index.
-//! As long as it is open the index stays mapped, and no other connection, of whichever process, can take the log away. What
-//! it has open is the store's file: each later connection is compared with it before it reads, because by then the path may
-//! name another.
+//! The pin keeps a store's file open: it closes the store's first connection after all other users of the index of the
+//! write-ahead log (WAL). While this connection is open, the index stays mapped, and no connection of any process can
+//! remove the log. The file that it has open is the store's. Each later connection is compared with it before it reads,
+//! because by then the path may name another file.
 //!
-//! The connection reads like the others meanwhile: one more, which does nothing, would be half of what opening a store
-//! costs. What would unmap the index, another journal or an exclusive lock, is refused in the SQL that a program has it run.
+//! Meanwhile the first connection reads like the others: an idle one more would be half of the cost of opening a store.
+//! A program's SQL may neither change the journal mode nor take an exclusive lock: both would unmap the index.
 
 use super::classes::ClassMark;
 use super::connection::Connection;
@@ -45,16 +45,16 @@ impl FileId {
         Some(FileId { device: file.dev(), inode: file.ino() })
     }
 
-    /// The file whose index is mapped there, and the index's own, as SQLite has them open; none where it has them otherwise.
+    /// The file whose index is mapped there, and the index's own file, as SQLite opened them; `None` if none has it.
     fn indexed(region: Region) -> Option<(FileId, FileId)> {
         let (mut file, mut index) = ([0; 2], [0; 2]);
-        // SAFETY: the region is a number by which the index is looked for, and each file has two numbers.
+        // SAFETY: the region's address is only compared with others, and each file has two numbers.
         let is_found = unsafe { touchstone_indexed(region.address(), &raw mut file, &raw mut index) } != 0;
         let id = |[device, inode]: [u64; 2]| FileId { device, inode };
         is_found.then(|| (id(file), id(index)))
     }
 
-    /// Elsewhere the system does not let go of the name of a file that is open.
+    /// Other systems do not give the name of an open file to another file.
     #[cfg(not(unix))]
     fn of(_file: &Metadata) -> Option<FileId> {
         None
@@ -69,19 +69,19 @@ struct Named {
 }
 
 impl Named {
-    /// What has that name now, with how many bytes.
+    /// The file that has this name now, and its length in bytes.
     fn at(path: PathBuf) -> (Named, u64) {
         let file = fs::metadata(&path).ok();
         let id = file.as_ref().and_then(FileId::of);
         (Named { path, id }, file.map_or(0, |file| file.len()))
     }
 
-    /// Whether the name is still that file's, as far as can be told.
+    /// Whether the name is still the file's, as far as the system says.
     fn is_there(&self) -> bool {
         self.look().0
     }
 
-    /// The same, with how many bytes the file has that has the name, where that can be told.
+    /// As [`is_there`](Named::is_there), with the length of the file that has the name now, if the system says it.
     fn look(&self) -> (bool, Option<u64>) {
         let Some(id) = self.id else { return (true, None) };
         match fs::metadata(&self.path) {
@@ -93,46 +93,46 @@ impl Named {
     }
 }
 
-/// The store's first connection, with all that uses it.
+/// The store's first connection, with everything that uses it.
 pub(crate) trait First: Send {
-    /// Closes it. It copies the log, unless the log is to be left as it is.
+    /// Closes the connection. This copies the log into the file (a checkpoint), unless `leaves_log`.
     fn close(self: Box<Self>, leaves_log: bool);
 }
 
-/// What holds a store's file.
+/// Keeps a store's file open.
 pub(crate) struct Pin {
-    /// The first connection, from when nobody reads with it any more.
+    /// The first connection, once no thread reads with it any more.
     first: Mutex<Option<Box<dyn First>>>,
     _class: Option<ClassMark>,
     region: Option<Region>,
     file: Named,
-    /// How long it was when the store was opened.
+    /// The file's length when the store was opened.
     bytes_at_first: u64,
-    /// How long it was when it was looked at first after so much of the log was copied into it.
+    /// How much of the log was copied into the file, and the file's length at the first look after that.
     known: Mutex<Option<(Copied, u64)>>,
     log: Named,
-    /// The log's index, where it is a file that others share.
+    /// The log's index, if it is a file that processes share.
     index: Option<Named>,
-    /// When it was last looked whether the file is there.
+    /// The clock's tick at the last look at the files.
     looked: AtomicU64,
     is_gone: AtomicBool,
-    /// Whether the log was once found shorter than its index says.
+    /// Whether the log was ever found shorter than its index says.
     was_log_cut_off: AtomicBool,
-    /// Whether the file was.
+    /// Whether the file was ever found cut off.
     was_cut_off: AtomicBool,
-    /// How a flush of the file or of its log has failed: the disk may lack the pages that the system counts as written.
+    /// The error of a failed flush of the file or its log: the disk may lack pages that the system counts as written.
     lost_flush: OnceLock<String>,
     origin: Origin,
 }
 
 impl Pin {
-    /// Holds the file of the store's first connection, which has read from it. The connection is open until the pin is given
-    /// it, to be [closed last](Pin::close_last), or for ever.
+    /// Keeps the file of the store's first connection open. That connection has read from the file, and stays open
+    /// until the pin takes it ([`close_last`](Pin::close_last)) or the process ends.
     ///
     /// # Errors
-    /// [`Replaced`](ErrorKind::Replaced) where the file was replaced since it was opened;
-    /// [`Damaged`](ErrorKind::Damaged) where it was cut off before;
-    /// [`Durability`](ErrorKind::Durability) where others have it open with a class that this one cannot stand beside.
+    /// [`Replaced`](ErrorKind::Replaced) if the file or its log was deleted, renamed or replaced;
+    /// [`Damaged`](ErrorKind::Damaged) if the file is shorter than its log says: it was cut off;
+    /// [`Durability`](ErrorKind::Durability) if a store with a class that excludes this one's has the file open.
     pub(crate) fn new(connection: &mut Connection, options: &Options) -> Result<Arc<Pin>> {
         let region = if connection.has_log() { Region::of(connection) } else { None };
         let path = connection.path();
@@ -181,7 +181,7 @@ impl Pin {
         }))
     }
 
-    /// Closes the store's first connection after everything that looks at the log's index.
+    /// Takes the store's first connection, to close it after every other user of the log's index.
     pub(crate) fn close_last(&self, first: Box<dyn First>) {
         *lock(&self.first) = Some(first);
     }
@@ -193,67 +193,67 @@ impl Pin {
         self.lost_flush.get_or_init(|| error.to_string());
     }
 
-    /// Whether no flush has failed.
+    /// Checks that no flush has failed.
     ///
     /// # Errors
-    /// [`Unflushed`](ErrorKind::Unflushed) if one has, from then on always.
+    /// [`Unflushed`](ErrorKind::Unflushed) if one has failed: from then on always.
     #[inline]
     pub(crate) fn check_flushed(&self) -> Result<()> {
         self.lost_flush.get().map_or(Ok(()), |why| Err(unflushed(why)))
     }
 
-    /// The log's index; none where the file was read without one.
+    /// The log's index; `None` if the file was read without one.
     pub(crate) fn index(self: &Arc<Pin>) -> Option<LogIndex> {
         self.region.map(|region| LogIndex::held(region, self))
     }
 
-    /// Where the file is, without links.
+    /// The file's path, without symbolic links.
     pub(crate) fn path(&self) -> &Path {
         &self.file.path
     }
 
-    /// How long the file was when the store was opened. As long as nobody has committed, the log's index does not say.
+    /// The file's length when the store was opened. Until there is a commit, the log's index does not have it.
     pub(crate) fn bytes_at_first(&self) -> u64 {
         self.bytes_at_first
     }
 
-    /// The process that has it open.
+    /// The process that opened the store.
     #[inline]
     pub(crate) fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// Whether a connection that was just opened, and has read nothing, has this file open.
+    /// Checks that a connection that was just opened, and has read nothing, has this file open.
     ///
     /// # Errors
-    /// [`Replaced`](ErrorKind::Replaced) where it has another one; [`Forked`](ErrorKind::Forked) in a child.
+    /// [`Replaced`](ErrorKind::Replaced) if it has another one; [`Forked`](ErrorKind::Forked) in a forked child.
     pub(crate) fn admit(&self, raw: &rusqlite::Connection) -> Result<()> {
         self.origin.check()?;
         // SAFETY: the connection is open, and in no other thread's use.
         let handle = unsafe { raw.handle() };
-        // The one says that the connection has what the path names, the other that this is the store's.
+        // The first check compares the connection's file with the path, the second one the path with the store's file.
         if self.file.id.is_some() && has_moved(handle) { Err(self.replaced()) } else { self.check_there() }
     }
 
-    /// Why a connection could not be opened, or a transaction begun or committed: the file is gone, or what the system says.
+    /// Why an opening, or a transaction's begin or commit, failed: the file was replaced, or else the error itself.
     #[cold]
     pub(crate) fn explain(&self, error: Error) -> Error {
         use ErrorKind::{Damaged, Foreign, Io, NotFound, Unflushed};
         if !matches!(error.kind(), Damaged | Foreign | Io | NotFound | Unflushed) {
             return error;
         }
-        // A commit flushes the header of a log that restarts.
+        // A commit that restarts the log flushes the log's header.
         if error.kind() == Unflushed {
             self.note_lost_flush(&error);
         }
         self.check_there().err().unwrap_or(error)
     }
 
-    /// Whether the file, its log and the log's index are where they were. Asked by what calls the system anyway, it looks no more often
-    /// than the system's clock ticks: every few milliseconds.
+    /// Checks that the file, its log and the log's index are in place. Callers that make system calls anyway use it. It
+    /// looks at most once per tick of the system's clock, which is every few milliseconds.
     ///
     /// # Errors
-    /// [`Replaced`](ErrorKind::Replaced) where they are not.
+    /// [`Replaced`](ErrorKind::Replaced) if the file or its log was deleted, renamed or replaced.
     pub(crate) fn look(&self) -> Result<()> {
         let now = tick();
         if self.looked.load(Ordering::Relaxed) != now {
@@ -263,22 +263,22 @@ impl Pin {
         if self.is_seen_gone() { Err(self.replaced()) } else { Ok(()) }
     }
 
-    /// Whether the last look found them gone: what those ask who call no system.
+    /// Whether the last look found one of them gone. For callers that make no system call.
     #[inline]
     pub(crate) fn is_seen_gone(&self) -> bool {
         self.is_gone.load(Ordering::Relaxed)
     }
 
-    /// As [`look`](Pin::look), where it is asked too seldom to spare the look.
+    /// As [`look`](Pin::look), but looks each time: for rare calls.
     ///
     /// # Errors
-    /// [`Replaced`](ErrorKind::Replaced) where they are not.
+    /// [`Replaced`](ErrorKind::Replaced) if the file or its log was deleted, renamed or replaced.
     pub(crate) fn check_there(&self) -> Result<()> {
         let is_there = self.has_file() && self.has_log() && self.has_index();
         if is_there { Ok(()) } else { Err(self.replaced()) }
     }
 
-    /// Whether the file is there, with what was copied to it.
+    /// Whether the file is in place, with everything that was copied into it.
     fn has_file(&self) -> bool {
         let (expected, copied) = (Expected::of(self.region), self.copied());
         let (is_there, bytes) = self.file.look();
@@ -290,7 +290,7 @@ impl Pin {
         self.region.and_then(Region::copied)
     }
 
-    /// Whether the file is shorter than before, though no more of the log was copied since.
+    /// Whether the file is shorter than before, although nothing more of the log was copied.
     fn is_shorter(&self, copied: Option<Copied>, bytes: Option<u64>) -> bool {
         let (Some(copied), Some(bytes)) = (copied, bytes) else { return false };
         if self.copied() != Some(copied) {
@@ -306,25 +306,25 @@ impl Pin {
         }
     }
 
-    /// Whether the log is there, with what was committed to it.
+    /// Whether the log is in place, with everything that was committed to it.
     fn has_log(&self) -> bool {
         self.look_at_log().0
     }
 
-    /// The same, with how many bytes the log has, where that can be told.
+    /// As [`has_log`](Pin::has_log), with the log's length in bytes, if the system says it.
     fn look_at_log(&self) -> (bool, Option<u64>) {
         let expected = Expected::of(self.region);
         let (is_there, bytes) = self.log.look();
         (is_there && !seen(&self.was_log_cut_off, expected.is_log_cut_off(bytes)), bytes)
     }
 
-    /// Whether the log's index is there. Who finds none makes another, with locks of its own: two would write at once.
+    /// Whether the log's index is there. A process that finds none makes another, with other locks: two write at once.
     fn has_index(&self) -> bool {
         self.index.as_ref().is_none_or(Named::is_there)
     }
 
-    /// Whether the log, or its index, was removed from beside the file: others write to the file then, and do not see who
-    /// reads it here.
+    /// Whether the log, or its index, was removed while the file stayed. Other processes then write to the file, and do
+    /// not see the readers of this one.
     pub(crate) fn has_lost_log(&self) -> bool {
         self.has_file() && !(self.has_log() && self.has_index())
     }
@@ -342,11 +342,11 @@ impl Pin {
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        // Who removed the log has copied it, and others may have committed to the file since: what this process wrote to a
-        // log without a name is not copied over that, nor is a log removed that others have begun. Where the file itself is
-        // gone, SQLite does not copy either; where it was cut off, the log has what is left. A log without a byte has nothing to
-        // copy or to lose, whichever process has the index. After a failed flush the system may hold for written what the disk
-        // lacks: a log with a hole is not copied into a file that is whole.
+        // A program that removed the log has copied it, and others may have committed to the file since. So this
+        // process copies no log without a name over their commits, and removes no log that others have begun. If the
+        // file is gone, SQLite does not copy either; if it was cut off, the log has the rest. An empty log has nothing
+        // to copy or to lose, whichever process has the index. After a failed flush the disk may lack bytes that the
+        // system counts as written: a log with a hole is not copied into a file that is whole.
         let is_there = || match self.look_at_log() {
             (has_log, Some(0)) => has_log,
             (has_log, _) => has_log && self.has_index(),
@@ -354,7 +354,7 @@ impl Drop for Pin {
         let is_cut_off = || self.file.is_there() && !self.has_file();
         let is_lost = || self.lost_flush.get().is_some() || is_cut_off() || !is_there();
         let leaves_log = self.origin.is_here() && is_lost();
-        // Before the class is taken back: it may be who copies the log.
+        // The mark of the class (`_class`) is dropped after this, because closing the connection may copy the log.
         if let Some(first) = lock(&self.first).take() {
             first.close(leaves_log);
         }
@@ -377,7 +377,7 @@ fn replaced(path: &Path, what: &str) -> Error {
     Error::new(ErrorKind::Replaced, message)
 }
 
-/// Whether that was seen, now or before: what is written next hides it.
+/// Whether a cut was seen, now or before: the next write hides it.
 fn seen(before: &AtomicBool, now: bool) -> bool {
     if now {
         before.store(true, Ordering::Relaxed);
@@ -385,8 +385,8 @@ fn seen(before: &AtomicBool, now: bool) -> bool {
     now || before.load(Ordering::Relaxed)
 }
 
-/// How long the file and its log are at least, as the index says before their lengths are asked for. One that is shorter then, while
-/// the index says the same, was cut off: whoever makes one shorter changes the index first.
+/// The least lengths of the file and its log, from the index, which is read before their real lengths. If one is
+/// shorter while the index is unchanged, it was cut off: a process that shortens one changes the index first.
 #[derive(Clone, Copy)]
 struct Expected(Option<(Region, LogState, u64)>);
 
@@ -396,7 +396,7 @@ impl Expected {
         Expected(region.and_then(said))
     }
 
-    /// What is written to such a log lies behind a hole, over which nobody reads.
+    /// Frames that are written to such a log lie behind a hole, and no reader reads past it.
     fn is_log_cut_off(self, bytes: Option<u64>) -> bool {
         let (Some((_, state, _)), Some(bytes)) = (self.0, bytes) else { return false };
         bytes < state.log_file_bytes() && self.is_still_so()
@@ -415,10 +415,10 @@ impl Expected {
     }
 }
 
-/// Whether the path no longer names the file that a connection has open.
+/// Whether the path no longer names the file that the connection has open.
 fn has_moved(connection: *mut ffi::sqlite3) -> bool {
     let mut moved: c_int = 0;
-    // SAFETY: the connection is open, as the callers see to; a VFS that does not know the question leaves the answer.
+    // SAFETY: the connection is open, as the callers ensure; a VFS that does not know the operation keeps `moved`.
     unsafe {
         ffi::sqlite3_file_control(
             connection,
@@ -430,11 +430,11 @@ fn has_moved(connection: *mut ffi::sqlite3) -> bool {
     moved != 0
 }
 
-/// The system's clock as it last ticked, which costs some nanoseconds.
+/// The last tick of the system's coarse clock, which costs some nanoseconds to read.
 #[cfg(target_os = "linux")]
 fn tick() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
-    // Not 0, which is before the first look.
+    // Never 0.
     ((now.tv_sec as u64) << 32) | now.tv_nsec as u64 | 1
 }
 

@@ -1,8 +1,8 @@
-//! What a statement reads: the tables by whose rows its result can be followed, and why it cannot where something else
-//! can change it. It is what SQLite resolves the names to, with views, joins, subqueries and common table expressions; it
-//! holds as long as the schema is the same.
+//! The tables that a statement reads. If only their rows can change its result, the result can be followed; if not, the
+//! reason is given. SQLite itself resolves the names, with views, joins, subqueries and common table expressions. The
+//! answer is valid as long as the schema is the same.
 //!
-//! Not told is that a date is `now` where the word is itself a value: a parameter's, or a row's.
+//! The `now` of a date function is not recognized if it is a value of a parameter or of a row.
 
 use super::authorizer::{Act, Authorizer};
 use super::connection::Connection;
@@ -30,33 +30,33 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// What a statement reads.
+/// The tables that a statement reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
     /// The tables of the file, in lower case and in order.
     pub(crate) tables: Vec<String>,
-    /// Whether the result changes only where rows of those tables do.
+    /// Whether the result changes only if rows of these tables do.
     pub(crate) is_followable: bool,
-    /// What else can change it.
+    /// The other causes that can change it.
     pub(crate) why_not: Option<String>,
 }
 
-/// What SQLite asked to be allowed.
+/// The permissions that SQLite asked for.
 #[derive(Default)]
 struct Asked {
-    /// Tables and views, with their database where it was told.
+    /// Tables and views, with their database if SQLite gave it.
     names: BTreeSet<(Option<String>, String)>,
     functions: BTreeSet<String>,
-    /// Whether it is anything else than a question.
+    /// Whether the statement does more than read.
     is_order: bool,
 }
 
-/// What the statement reads.
+/// The region of the statement.
 ///
 /// # Errors
-/// When it cannot be prepared, or is no single statement that only reads.
+/// If it cannot be prepared, or is no single statement that only reads.
 pub(crate) fn region(connection: &Connection, sql: &str) -> Result<Region> {
-    // Names are looked up in the schema that the connection has in memory, which may be an older one.
+    // SQLite looks names up in the connection's schema in memory, which may be an older one.
     connection.verify_schema()?;
     let asked = ask(connection, sql)?;
     let mut tables = BTreeSet::new();
@@ -79,15 +79,15 @@ pub(crate) fn region(connection: &Connection, sql: &str) -> Result<Region> {
     Ok(Region { tables: tables.into_iter().collect(), is_followable: why_not.is_none(), why_not })
 }
 
-/// Prepares the statement, notes what SQLite asks, and drops it.
+/// Prepares the statement, notes the permissions that SQLite asks for, and drops the statement.
 fn ask(connection: &Connection, sql: &str) -> Result<Asked> {
     let asked = RefCell::<Asked>::default();
     let (mut statement, mut rest) = (ptr::null_mut(), ptr::null());
     let length = c_int::try_from(sql.len()).unwrap_or(c_int::MAX);
     let argument = (&raw const asked).cast_mut().cast();
     let start = sql.as_ptr().cast();
-    // SAFETY: the connection is open, the text is read within its length, and what the authorizer is called with outlives
-    // the call.
+    // SAFETY: the connection is open, the text is read within its length, and the authorizer's argument outlives the
+    // call.
     let (code, is_question, rest) = unsafe {
         let handle = connection.handle();
         let code = touchstone_prepare_asking(
@@ -126,7 +126,7 @@ fn ask(connection: &Connection, sql: &str) -> Result<Asked> {
     Ok(asked)
 }
 
-/// Whether there is nothing but space and comments.
+/// Whether the text has only space and comments.
 fn is_blank(connection: &Connection, rest: &str) -> bool {
     if rest.trim().is_empty() {
         return true;
@@ -151,9 +151,9 @@ unsafe extern "C" fn note(
     database: *const c_char,
     _within: *const c_char,
 ) -> c_int {
-    // SAFETY: it is what the statement is prepared with, which outlives the call; nobody else uses it meanwhile.
+    // SAFETY: it is the argument that the statement is prepared with, which outlives the call; nobody else uses it.
     let mut asked = unsafe { &*asked.cast::<RefCell<Asked>>().cast_const() }.borrow_mut();
-    // SAFETY: these are what SQLite passes, for this call.
+    // SAFETY: SQLite passes these values, for this call.
     let act = unsafe { Act::new(action, first, second, database) };
     match act.action {
         ffi::SQLITE_READ => {
@@ -168,12 +168,12 @@ unsafe extern "C" fn note(
     ffi::SQLITE_OK
 }
 
-/// What a name stands for.
+/// The kinds of things that a name stands for.
 enum Found {
     Table,
-    /// With what it was made by.
+    /// With the statement that made it.
     View(String),
-    /// A subquery, or an expression before the statement: what it reads is asked for by itself.
+    /// A subquery or a common table expression: SQLite asks for its tables by themselves.
     Nothing,
     Other(&'static str),
 }
@@ -182,7 +182,7 @@ fn find(connection: &Connection, database: Option<&str>, name: &str) -> Result<F
     const KINDS: &str = "select schema, type from pragma_table_list(?1) \
         where ?2 is null or schema = ?2 collate nocase order by schema = 'temp' desc, schema = 'main' desc";
     const MODULE: &str = "select 1 from pragma_module_list where name = ?1 collate nocase";
-    /// Computed from what it is given, and from nothing else.
+    /// Table-valued functions that compute their rows from their arguments alone.
     const PURE: [&str; 4] = ["json_each", "json_tree", "jsonb_each", "jsonb_tree"];
     let sql = connection.sql();
     if PURE.iter().any(|pure| pure.eq_ignore_ascii_case(name))
@@ -197,7 +197,7 @@ fn find(connection: &Connection, database: Option<&str>, name: &str) -> Result<F
         let is_module = sql.prepare(MODULE)?.exists([name])? || database.is_some();
         return Ok(match (is_module, is_own) {
             (true, _) => Found::Other("a table-valued function"),
-            // The schema's table has several names, and is listed by one.
+            // The schema's table has several names, of which the list has one.
             (false, true) => Found::Other("SQLite's own"),
             (false, false) => Found::Nothing,
         });
@@ -216,9 +216,9 @@ fn find(connection: &Connection, database: Option<&str>, name: &str) -> Result<F
     })
 }
 
-/// Whether a function answers the same where it is given the same.
+/// Whether a function is deterministic: the same arguments give the same result.
 fn is_steady(connection: &Connection, function: &str, texts: &[String]) -> Result<bool> {
-    // What SQLite says of its aggregates does not tell; they all are. It calls dates steady, which depends.
+    // The flag misses aggregates, which all are deterministic. It covers date functions, which depend on `now`.
     const SQL: &str = "select min(flags & 0x800 or (builtin and type in ('a', 'w'))) from pragma_function_list where name = ?1";
     if let Some((_, needed)) = DATES.iter().find(|(date, _)| *date == function) {
         return Ok(texts.iter().all(|text| !names_now(&text.to_ascii_lowercase(), function, *needed)));
@@ -227,7 +227,7 @@ fn is_steady(connection: &Connection, function: &str, texts: &[String]) -> Resul
     Ok(is_steady.unwrap_or(false) || matches!(function, "sqlite_version" | "sqlite_source_id"))
 }
 
-/// Functions that take the present, and with how many values at least they do not. `strftime` takes a format first.
+/// Functions that may read the current time unless they have this many arguments. `strftime` takes a format first.
 const DATES: [(&str, usize); 7] = [
     ("date", 1),
     ("time", 1),
@@ -238,13 +238,13 @@ const DATES: [(&str, usize); 7] = [
     ("timediff", 2),
 ];
 
-/// Whether a call of that function, in a text in lower case, may take the present. Rather once too often.
+/// Whether a call of the function, in a text in lower case, may read the current time. In doubt it may.
 fn names_now(text: &str, function: &str, needed: usize) -> bool {
     let is_word = |at: usize| {
         let beside = [text[..at].chars().next_back(), text[at + "now".len()..].chars().next()];
         !beside.into_iter().flatten().any(|c| c.is_alphanumeric() || c == '_')
     };
-    // `subsec` alone stands for the present too.
+    // `subsec` alone means the current time too.
     if text.contains("subsec") || text.match_indices("now").any(|(at, _)| is_word(at)) {
         return true;
     }
@@ -256,7 +256,7 @@ fn names_now(text: &str, function: &str, needed: usize) -> bool {
     calls.any(|values| count_values(values) < needed) || text.contains("/*") || text.contains("--")
 }
 
-/// How many values a call has that goes on so.
+/// The number of arguments in a call of which `text` is the rest.
 fn count_values(text: &str) -> usize {
     let (mut depth, mut commas, mut is_empty, mut quote) = (0, 0, true, None);
     for c in text.chars() {

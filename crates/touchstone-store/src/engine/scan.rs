@@ -1,26 +1,26 @@
-//! A whole table, read page by page through SQLite's own pager: the rows of the snapshot, or of the transaction, that a
-//! `select` would give, in key order, without a virtual machine's step for each.
+//! A whole table, read page by page through SQLite's own pager: the rows that a `select` in the snapshot or the
+//! transaction would give, in key order, without a virtual machine's step for each.
 
 use super::page::{Geometry, Page, PageKind, Payload, Row};
 use super::pager::{Budget, Gathered, Pages, damaged};
 use crate::error::Result;
 
-/// How many inner pages lie above each other at most: SQLite walks no tree of more than 20 levels.
+/// The greatest number of inner pages above each other: SQLite walks no tree of more than 20 levels.
 const DEPTH_MAX: usize = 19;
 
-/// How many of a row's values are looked at. Of a row that goes on in other pages, no more are read.
+/// How many of a row's values are looked at. No further overflow pages of a row are read.
 #[derive(Clone, Copy)]
 pub(crate) struct Reach {
-    /// To tell whether the row is wanted.
+    /// As many as show whether the row is wanted (sifting).
     pub(crate) sift: usize,
-    /// To take it.
+    /// As many as a wanted row needs.
     pub(crate) take: usize,
-    /// How many rows are passed over before the first is looked at.
+    /// The number of rows to skip before the first is looked at.
     pub(crate) pass: u64,
 }
 
 impl Reach {
-    /// Passes over as many of a page's rows as it may; how many that are.
+    /// Skips as many of a page's rows as possible; how many that were.
     fn pass_over(&mut self, rows: usize) -> usize {
         let passed = usize::try_from(self.pass).unwrap_or(usize::MAX).min(rows);
         self.pass -= passed as u64;
@@ -28,14 +28,14 @@ impl Reach {
     }
 }
 
-/// What is to be done with a row.
+/// The handling of a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// What is looked at is all there: it is sifted, and taken if it is wanted.
+    /// All needed values are there: the row is sifted, and taken if it is wanted.
     Whole,
-    /// It is only asked whether it is wanted.
+    /// The row is only sifted: whether it is wanted.
     Sift,
-    /// It is wanted, and taken.
+    /// The row is wanted, and taken.
     Take,
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Part {
 struct Inner {
     number: u32,
     bytes: Box<[u8]>,
-    /// The next child; in a tree of rows in key order, twice that, and odd between a child and its row.
+    /// The next child. In a tree of rows in key order: twice the child's index, and odd between a child and its row.
     next: usize,
 }
 
@@ -52,15 +52,14 @@ pub(crate) struct Scan {
     source: Source,
     stack: Vec<Inner>,
     root: Option<u32>,
-    /// Whether rows are numbered: a page that says otherwise is of another tree.
+    /// Whether rows are numbered: a page of the other kind is of another tree.
     is_numbered: bool,
-    /// The page that was come to last.
+    /// The page that the walk reached last.
     page: Box<[u8]>,
-    /// Rows of the last leaf.
     leaf_rows: usize,
 }
 
-/// What comes next in a walk.
+/// The next step of a walk.
 enum Stop {
     Page(u32),
     Row(usize),
@@ -81,7 +80,7 @@ impl Scan {
         }
     }
 
-    /// About how many rows the table has, if all of the tree is as it is on the way to the last leaf.
+    /// The approximate number of rows, if the whole tree is like its path to the last leaf.
     pub(crate) fn estimate(&self) -> usize {
         self.stack.iter().fold(self.leaf_rows, |rows, inner| {
             let page = Page::new(&inner.bytes, inner.number, self.source.geometry);
@@ -89,11 +88,11 @@ impl Scan {
         })
     }
 
-    /// Gives the rows of the next page that has some to `visit`, until it says `false`: with their whole payload where that
-    /// lies in the page, else once or twice with what the walk reaches of it. Tells whether there may be more.
+    /// Gives the rows of the next page that has some to `visit`, until that returns `false`. A row in one page is given
+    /// with its whole payload, others once or twice with as much as the walk needs. Returns whether there may be more.
     ///
     /// # Errors
-    /// When a page is damaged or cannot be read, or as `visit` does.
+    /// If a page is damaged or cannot be read, or as `visit` does.
     #[inline]
     pub(crate) fn next_page(
         &mut self,
@@ -120,7 +119,7 @@ impl Scan {
                     }
                     self.stack.push(Inner { number, bytes: self.page.clone(), next: 0 });
                 }
-                // The kind is asked for once, and not for each row: that is a twentieth of a walk.
+                // The kind is checked once a page, and not for each row, which would be a twentieth of a walk.
                 PageKind::TableLeaf => {
                     self.leaf_rows = page.len();
                     let offsets = page.offsets(passed);
@@ -135,7 +134,7 @@ impl Scan {
         }
     }
 
-    /// Where the walk goes next.
+    /// Advances the walk, and returns its next step.
     fn advance(&mut self) -> Result<Stop> {
         if let Some(root) = self.root.take() {
             return Ok(Stop::Page(root));
@@ -175,16 +174,16 @@ impl Scan {
     }
 }
 
-/// Whether the page may lie in the tree, by what SQLite asks of each page on its way: see "What counts as damage" in
-/// `docs/store-format.md`.
+/// Whether the page may belong to the tree, by SQLite's own checks of each page on its way: see "What counts as damage"
+/// in `docs/store-format.md`.
 fn is_of_tree(page: Page<'_>, is_numbered: bool, is_root: bool, geometry: Geometry) -> bool {
     page.kind().is_numbered() == is_numbered
         && page.len() <= geometry.cells_max()
-        // Only a table without rows has a page without any, its root.
+        // Only a table without rows has a page without any: its root.
         && (page.len() > 0 || (is_root && page.kind().is_leaf()))
 }
 
-/// Gives the rows of a leaf at those offsets to `give`, until it says `false`; whether it never did.
+/// Gives the rows of a leaf at these offsets to `give`, until that returns `false`; whether it never did.
 #[inline]
 fn each_row<'p>(
     offsets: impl Iterator<Item = usize>,
@@ -200,7 +199,7 @@ fn each_row<'p>(
     Ok(true)
 }
 
-/// What rows are read from, also where one goes on in other pages.
+/// The source of the rows, including those with overflow pages.
 struct Source {
     pages: Pages,
     geometry: Geometry,
@@ -230,7 +229,7 @@ impl Source {
         self.give_long(row, visit)
     }
 
-    /// Gives a row that goes on in other pages, as far as it is looked at.
+    /// Gives a row with overflow pages, as far as the walk needs it.
     #[inline(never)]
     fn give_long(
         &mut self,
@@ -239,7 +238,7 @@ impl Source {
     ) -> Result<bool> {
         let place = (&self.pages, self.geometry);
         let mut is_gathered = false;
-        // Where nothing need be read to tell whether a row is wanted, it is looked at once.
+        // If no value is needed to know whether a row is wanted, the row is given once.
         let parts = [(self.reach.sift, Part::Sift), (self.reach.take, Part::Take)];
         let once = [(self.reach.take, Part::Whole)];
         for &(columns, part) in if self.reach.sift == 0 { &once[..] } else { &parts[..] } {

@@ -1,5 +1,5 @@
-//! Settings of a connection that a program's own SQL may change for itself: what it has changed is put back when the
-//! lending ends, so that nobody finds another connection than he knows. What cannot be put back, the guard refuses.
+//! Settings of a connection that a program's own SQL may change for itself. They are restored when the lending ends, so
+//! that the next user finds the connection unchanged. The guard refuses settings that cannot be restored.
 
 use super::authorizer::Act;
 use libsqlite3_sys as ffi;
@@ -7,8 +7,8 @@ use std::cell::Cell;
 use std::ffi::CString;
 use std::ptr;
 
-/// The pragmas, and what each is on a connection of the store. `temp_store` is none of them: temporary tables are in
-/// memory, whatever it says.
+/// The pragmas, with their values on a connection of the store. `temp_store` is not one of them: temporary tables are
+/// in memory with any value.
 const SETTINGS: [(&str, &str); 17] = [
     ("analysis_limit", "0"),
     ("automatic_index", "on"),
@@ -16,7 +16,7 @@ const SETTINGS: [(&str, &str); 17] = [
     ("cell_size_check", "off"),
     ("count_changes", "off"),
     ("empty_result_callbacks", "off"),
-    // SQLite changes it only where the transaction has ended.
+    // SQLite changes it only once the transaction has ended.
     ("foreign_keys", "on"),
     ("full_column_names", "off"),
     ("ignore_check_constraints", "off"),
@@ -35,7 +35,7 @@ const SETTINGS: [(&str, &str); 17] = [
 pub(super) struct Changed(Cell<u32>);
 
 impl Changed {
-    /// Notes what a statement would change, which it may.
+    /// Notes the setting that a permitted statement changes.
     pub(super) fn note(&self, act: &Act<'_>) {
         let is_it = |(name, _): &(&str, &str)| act.sets(name);
         if let Some(at) = SETTINGS.iter().position(is_it) {
@@ -43,7 +43,7 @@ impl Changed {
         }
     }
 
-    /// Puts back what was changed. What cannot be put back now is tried again after the next lending.
+    /// Restores changed settings. One that cannot be restored now is tried again after the next lending.
     ///
     /// # Safety
     /// The connection is open, and no authorizer is set.

@@ -1,5 +1,5 @@
 //! A statement that is prepared once and held: bind, step, reset. Bindings are never cleared, because SQLite prepares
-//! anew when a value that its planner looked at changes to NULL and back.
+//! the statement again when a value that its planner looked at changes to NULL and back.
 
 use super::fork::Origin;
 use crate::cells::{Cell, Cells};
@@ -40,16 +40,16 @@ impl Statement {
         }
     }
 
-    /// Binds the row's values where they lie.
+    /// Binds the row's values without copying them.
     ///
     /// # Safety
-    /// The row, and what it borrows from, stay as they are until the statement is reset.
+    /// The row, and the data that it borrows, do not change until the statement is reset.
     #[inline]
     pub(crate) unsafe fn bind(&self, cells: &Cells<'_>) -> Result<()> {
         self.bind_all(cells, ffi::SQLITE_STATIC())
     }
 
-    /// As [`bind`](Statement::bind), with copies of the values, which may be gone before the statement is.
+    /// As [`bind`](Statement::bind), with copies of the values, which may be dropped before the statement.
     pub(crate) fn bind_copies(&self, cells: &Cells<'_>) -> Result<()> {
         self.bind_all(cells, ffi::SQLITE_TRANSIENT())
     }
@@ -57,12 +57,12 @@ impl Statement {
     #[inline]
     fn bind_all(&self, cells: &Cells<'_>, lifetime: ffi::sqlite3_destructor_type) -> Result<()> {
         let raw = self.0.as_ptr();
-        // One that is left out would still be bound to what an earlier row had there, which is gone.
+        // A parameter that is left out would keep an earlier row's value, which is gone.
         // SAFETY: the statement is prepared.
         let parameters = unsafe { ffi::sqlite3_bind_parameter_count(raw) };
         cells.check_length(usize::try_from(parameters).unwrap_or(0))?;
         for (at, cell) in (1..).zip(cells.iter()) {
-            // SAFETY: the statement is prepared; the bytes are copied, or outlive its step, as `bind` was promised.
+            // SAFETY: the statement is prepared; bytes are copied, or outlive the step, as `bind`'s caller promised.
             let code = unsafe {
                 match cell {
                     Cell::Null => ffi::sqlite3_bind_null(raw, at),
@@ -90,21 +90,20 @@ impl Statement {
         unsafe { ffi::sqlite3_bind_blob64(self.0.as_ptr(), at, start, length, lifetime) }
     }
 
-    /// Binds one integer.
     #[inline]
     pub(crate) fn bind_integer(&self, at: c_int, value: i64) {
-        // SAFETY: the statement is prepared. Only a place that does not exist could fail, and callers bind their own.
+        // SAFETY: the statement is prepared. Only a missing parameter could make it fail, and callers bind their own.
         let code = unsafe { ffi::sqlite3_bind_int64(self.0.as_ptr(), at, value) };
         debug_assert_eq!(code, ffi::SQLITE_OK);
     }
 
-    /// The next row, if there is one. As long as it is held, or a value of it, nothing else can be done with the statement.
+    /// The next row, if there is one. While it or a value of it is held, nothing else can be done with the statement.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<CurrentRow<'_>>> {
         Ok(if self.step()? { Some(CurrentRow(self)) } else { None })
     }
 
-    /// Steps: whether there is a row.
+    /// Steps; whether there is a row.
     #[inline]
     fn step(&self) -> Result<bool> {
         // SAFETY: the statement is prepared.
@@ -115,7 +114,7 @@ impl Statement {
         }
     }
 
-    /// Ends the statement's run. What failed was told by `step`.
+    /// Ends the statement's run. `step` has returned any failure.
     #[inline]
     pub(crate) fn reset(&self) {
         // SAFETY: the statement is prepared.
@@ -135,7 +134,7 @@ impl Statement {
         Ok(())
     }
 
-    /// The one integer that the statement answers with.
+    /// The one integer that the statement returns.
     #[inline]
     pub(crate) fn integer(&self) -> Result<i64> {
         let row = self.step();
@@ -161,7 +160,7 @@ impl Statement {
 
 impl Drop for Statement {
     fn drop(&mut self) {
-        // In the child of a fork it would commit what a thread of the parent is about to write.
+        // In a forked child it would commit changes that a thread of the parent is about to write.
         if self.1.is_here() {
             // SAFETY: the statement is finalized once, before its connection is closed.
             unsafe { ffi::sqlite3_finalize(self.0.as_ptr()) };
@@ -169,7 +168,7 @@ impl Drop for Statement {
     }
 }
 
-/// The row that a statement stands on, which it borrows as a whole: its values last until the next step or reset.
+/// The row that a statement stands on. It borrows the whole statement: its values last until the next step or reset.
 #[derive(Clone, Copy)]
 pub(crate) struct CurrentRow<'s>(&'s Statement);
 
@@ -178,9 +177,9 @@ impl<'s> CurrentRow<'s> {
     #[inline]
     pub(crate) fn value(self, at: c_int) -> Raw<'s> {
         let raw = self.0.0.as_ptr();
-        // SAFETY: the statement stands on a row: `next`, which alone makes one, took it for as long as the value lasts, so
-        // that nobody steps or resets it meanwhile. The keeper, who may reset it from elsewhere, does so with the gate of
-        // its session, which is held while rows are read.
+        // SAFETY: the statement stands on a row. Only `next` makes such a row, and borrows the statement for as long as
+        // the value lasts, so nobody steps or resets it meanwhile. The keeper may reset it from its own thread, but
+        // only with the gate of the statement's session, which is held while rows are read.
         unsafe {
             match ffi::sqlite3_column_type(raw, at) {
                 ffi::SQLITE_INTEGER => Raw::Integer(ffi::sqlite3_column_int64(raw, at)),
@@ -205,7 +204,7 @@ impl<'s> CurrentRow<'s> {
 /// As for `CurrentRow::value`.
 #[inline]
 unsafe fn bytes<'a>(statement: *mut ffi::sqlite3_stmt, at: c_int) -> &'a [u8] {
-    // SAFETY: the pointer is asked for before the length, as SQLite's manual says.
+    // SAFETY: the pointer is read before the length, as SQLite's manual says.
     unsafe {
         let start: *const u8 = ffi::sqlite3_column_blob(statement, at).cast();
         let length = usize::try_from(ffi::sqlite3_column_bytes(statement, at)).unwrap_or(0);
@@ -213,7 +212,7 @@ unsafe fn bytes<'a>(statement: *mut ffi::sqlite3_stmt, at: c_int) -> &'a [u8] {
     }
 }
 
-/// Why a statement could not be prepared. One of many values is itself beyond what anybody reads.
+/// Why a statement could not be prepared. A text with many values is too long for anybody to read.
 #[cold]
 fn unprepared(error: Error, sql: &str) -> Error {
     const LIMITS: [&str; 2] = ["variable number must be", "Expression tree is too large"];
@@ -226,7 +225,7 @@ fn unprepared(error: Error, sql: &str) -> Error {
     error.context(format_args!("preparing `{sql:.200}{dots}`"))
 }
 
-/// What the connection says of its last failure.
+/// The connection's message for its last failure.
 ///
 /// # Safety
 /// The connection is open.

@@ -1,4 +1,4 @@
-//! Two processes on one file: the test's own program is the other one, told by a variable what to do.
+//! Two processes on one file. The other process is this test program, with a role from an environment variable.
 
 use super::*;
 use crate::engine::connection::Connection;
@@ -14,18 +14,18 @@ mod process;
 
 const ROLE: &str = "TOUCHSTONE_TEST_BELL_ROLE";
 const FILE: &str = "TOUCHSTONE_TEST_BELL_FILE";
-/// Longer than any test waits for what comes.
+/// Longer than any test waits for an expected event.
 const LONG: Duration = Duration::from_secs(60);
-/// A watcher who never looks by himself hears what rings, and nothing else.
+/// A watcher with these pauses never polls: only a ring wakes it.
 const NEVER: (Duration, Duration) = (LONG, LONG);
-/// Where the system has no sleep that processes share, everybody must look.
+/// If the system has no sleep that processes share, every watcher must poll.
 const ONLY_RUNG: (Duration, Duration) = if cfg!(target_os = "linux") { NEVER } else { LOOKS };
 
 /// A connection and the index of its log.
 struct Opened {
     connection: Connection,
     index: LogIndex,
-    /// What the index is mapped by.
+    /// Keeps the index mapped.
     _beside: Connection,
 }
 
@@ -61,7 +61,7 @@ fn place() -> Place {
     Place { path: directory.path().join("a.db"), _directory: directory }
 }
 
-/// Starts the other process: it does what its role is for each line, and ends with its input.
+/// Starts the other process. It acts by its role once for each line of input, and ends with its input.
 fn start(role: &str, path: &Path) -> Other {
     let test = "engine::bell::tests::the_other_process";
     let mut other = Other::start(again(test).env(ROLE, role).env(FILE, path));
@@ -212,13 +212,13 @@ fn a_wait_ends_with_its_time_with_its_owner_and_beside_a_writer_who_died() {
     let asked = AtomicU32::new(0);
     let is_over = || asked.fetch_add(1, Ordering::Relaxed) > 3;
     assert_eq!(bell.wait(seen, LONG, is_over), Heard::Nothing);
-    // The second copy was written, and not the first.
+    // The second copy is written, and the first is not.
     memory[7].store(1, Ordering::Relaxed);
     assert_eq!(index.state(), None);
     assert_eq!(bell.wait(seen, LONG, || false), Heard::Change);
 }
 
-/// Who listens must come to something else than looking, or nobody ever reads what a dead writer has left.
+/// A watcher must give up in the end, or no thread reads, and so repairs, an index that a dead writer has left.
 #[test]
 fn a_header_that_stays_half_written_is_looked_at_so_many_times_and_no_more() {
     let (memory, index) = index();
@@ -274,7 +274,7 @@ fn no_change_is_missed_between_looking_and_sleeping() {
                 memory[at].store(word, Ordering::SeqCst);
             }
             writer.ring();
-            // Nobody is to be taken for dead.
+            // No watcher is to be taken for dead.
             writer.vain.store(0, Ordering::Relaxed);
             while round % 4 == 0 && heard.load(Ordering::Acquire) < round && !thread.is_finished() {
                 std::thread::yield_now();

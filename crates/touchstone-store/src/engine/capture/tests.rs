@@ -1,4 +1,4 @@
-//! What the hook tells is at least what is changed: the tables before and after are compared.
+//! The hook reports at least the rows that change: the tables before and after are compared.
 
 use super::*;
 use crate::options::Options;
@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A key, written out: `1`, `'a'`, `x'00'`, with commas between.
 type Shown = String;
 
-/// The tables that are asked for, with the columns of their keys.
+/// The tables for which reports are wanted, with the columns of their keys.
 const TABLES: [(&str, &[c_int]); 6] = [
     ("note", &[]),
     ("audit", &[]),
     ("child", &[]),
-    // The key is not declared first, and not in the order of its columns.
+    // The key is not declared first, nor in the order of its columns.
     ("word", &[3, 1]),
     ("Named", &[0]),
     ("tag", &[0]),
@@ -35,7 +35,7 @@ const SCHEMA: &str = "
     end;
     create trigger emptied after delete on child begin delete from audit; end;";
 
-/// Keys that the hook told, by table, and tables that were named.
+/// The keys that the hook reported, by table, and the names of tables.
 #[derive(Default)]
 struct Told {
     tables: Vec<&'static str>,
@@ -90,7 +90,7 @@ fn place() -> Place {
 }
 
 impl Place {
-    /// All rows of the tables that are asked for, by key.
+    /// All rows of these tables, by key.
     fn rows(&self) -> BTreeMap<(&'static str, Shown), Vec<Value>> {
         let mut all = BTreeMap::new();
         for (table, columns) in TABLES {
@@ -117,7 +117,7 @@ impl Place {
                         other => format!("{other:?}"),
                     })
                     .collect();
-                // The number of a row that has a key of its own is not what the row is.
+                // If a table has a key of its own, the number of a row is not part of the row.
                 let from = usize::from(!columns.is_empty());
                 all.insert((table, key.join(", ")), values[from..].to_vec());
             }
@@ -125,7 +125,7 @@ impl Place {
         all
     }
 
-    /// Keys whose rows are others, new or gone after the work; and what the hook told of it.
+    /// The keys whose rows are different, new or gone after the work; and the hook's reports.
     fn changed(&self, work: impl FnOnce(&rusqlite::Connection)) -> (BTreeSet<(&'static str, Shown)>, Told) {
         let before = self.rows();
         let told = RefCell::new(Told::default());
@@ -137,7 +137,7 @@ impl Place {
         (changed, told.into_inner())
     }
 
-    /// Runs SQL, of which statements may fail, and checks that what it changed was told. What was told, in order.
+    /// Runs SQL, of which statements may fail, and checks that its changes were reported. The reports, in order.
     fn run(&self, statements: &[&str]) -> Vec<(&'static str, Operation, Shown)> {
         let (changed, told) = self.changed(|sql| {
             for statement in statements {
@@ -218,7 +218,7 @@ fn a_statement_that_was_prepared_before_tells_every_row_too() {
         ]);
         let (changed, told) = place.changed(|_| held.run().and_then(|()| in_trigger.run()).expect("it runs"));
         assert!(changed.is_subset(&told.keys) && changed.len() == 5, "{changed:?}: {:?}", told.order);
-        // Prepared anew where nobody listens.
+        // Prepares the statements again while no hook is set.
         place.prepared(&[
             "delete from note",
             "drop index if exists other",
@@ -412,7 +412,7 @@ fn the_hook_is_gone_after_a_panic_of_the_work_and_of_the_sink() {
         }));
         assert!(panicked.is_err());
         assert!(sink.try_borrow_mut().is_ok());
-        // A hook that is still set would panic once more, or be called with what is gone.
+        // A hook that is still set would panic again, or be called with an argument that is gone.
         place.prepared(&["insert into note (size) values (2)"]);
     }
 }
@@ -454,7 +454,7 @@ fn whether_statements_change_other_rows_than_they_name_is_known() {
     assert!(after("create trigger mine after insert on note begin select 1; end"));
     assert!(!after("drop trigger mine"));
     assert!(after("create table greedy (id integer primary key, name text unique on conflict replace)"));
-    // A program's setting of its own: rows that went with others were not seen to go.
+    // Regression: after a program's own setting, rows that a constraint replaces were missed.
     assert!(!after("drop table greedy; pragma case_sensitive_like = on"));
     assert!(after("CREATE TABLE greedy (id INTEGER PRIMARY KEY, name TEXT UNIQUE ON CONFLICT REPLACE)"));
     assert!(!after("drop table greedy"));
@@ -463,7 +463,7 @@ fn whether_statements_change_other_rows_than_they_name_is_known() {
     ));
 }
 
-/// Statements over few keys, so that they meet.
+/// Statements over few keys, so that they collide.
 fn statement() -> impl Strategy<Value = String> {
     let number = || 0..6_i64;
     let verb = || {

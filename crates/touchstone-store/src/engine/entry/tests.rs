@@ -1,4 +1,4 @@
-//! Entries of tables that are read from the pages of the schema, beside what SQL says of them.
+//! Entries of tables that are read from the schema's pages, compared with SQL's answers.
 
 use super::find;
 use crate::Store;
@@ -12,13 +12,13 @@ fn connection(path: &Path) -> Connection {
     connection
 }
 
-/// What SQL says of the table.
+/// The table's entry by SQL.
 fn asked(connection: &Connection, name: &str) -> Option<(u32, String)> {
     let sql = "select rootpage, sql from sqlite_schema where type = 'table' and name = ?1";
     connection.sql().query_row(sql, [name], |row| Ok((row.get(0)?, row.get(1)?))).ok()
 }
 
-/// Entries that go on in other pages, before and behind others, on so many pages that some lie below others.
+/// Entries with overflow pages, before and after others, on enough pages for a tree of several levels.
 #[test]
 fn an_entry_is_what_sql_says() {
     let directory = tempfile::tempdir().expect("there is room");
@@ -43,7 +43,7 @@ fn an_entry_is_what_sql_says() {
     }
 }
 
-/// SQL is asked, which takes more for the same.
+/// The caller uses SQL, which takes more time for the same answer.
 #[test]
 fn what_does_not_lie_as_sqlite_writes_it_is_not_found() {
     let directory = tempfile::tempdir().expect("there is room");
@@ -62,7 +62,7 @@ fn what_does_not_lie_as_sqlite_writes_it_is_not_found() {
     }
 }
 
-/// The root was that of a schema that others had changed: a table made anew lies elsewhere.
+/// Regression: the root was that of an outdated schema. A table that was dropped and made again has another root.
 #[test]
 fn a_schema_of_another_time_is_not_believed() {
     let directory = tempfile::tempdir().expect("there is room");

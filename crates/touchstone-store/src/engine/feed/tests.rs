@@ -1,16 +1,16 @@
-//! What is left of a feed whose statement panicked.
+//! A feed whose statement panicked.
 
 use super::*;
 use std::cell::Cell;
 
-/// A hook of the program's own may panic in the middle of a statement. Its source stayed with the feed, which raw SQL
-/// can read too: by then it was no longer there.
+/// Regression: a hook of the program's own may panic in the middle of a statement. The source stayed with the feed
+/// after its data were gone, and raw SQL can read the feed too.
 #[test]
 fn a_feed_whose_statement_panicked_has_no_source_left() {
     let connection = rusqlite::Connection::open_in_memory().expect("there is room");
     // SAFETY: the connection is open, and is closed before the feed is dropped.
     let feed = unsafe { Feed::register(connection.handle(), 1) }.expect("it is registered");
-    // Behind the feed, and so closed before it.
+    // Declared after the feed, and so closed before it.
     let connection = connection;
     let calls = Cell::new(0);
     let panicked = catch_unwind(AssertUnwindSafe(|| {
@@ -19,7 +19,7 @@ fn a_feed_whose_statement_panicked_has_no_source_left() {
             cells.integer(7);
             calls.get() < 3
         };
-        // SAFETY: what `fill` borrows from outlives the call.
+        // SAFETY: the data that `fill` borrows outlive the call.
         unsafe {
             feed.with(&mut fill, || {
                 let sum = connection.query_row("select sum(c0) from touchstone_feed_1", (), |row| row.get(0));

@@ -1,7 +1,7 @@
-//! The log as one connection has it open: it gathers what is written, until the frame that commits, until it is read, or
-//! until the lock to write is given back. What a transaction gathered that is rolled back is forgotten: as soon as its
-//! lock is gone, its place in the log is somebody else's. The child of a fork has a copy of what its parent has gathered, and writes
-//! nothing of it.
+//! The write-ahead log (WAL) as one connection has it open. It gathers written bytes until the frame that commits,
+//! until a read, or until the write lock is released. If a transaction is rolled back, its gathered bytes are dropped:
+//! once its lock is released, their place in the log belongs to others. A forked child has a copy of its parent's
+//! gathered bytes, and writes none of them.
 
 use super::opened::Opened;
 use super::{close_behind, main_file, of_flush};
@@ -16,9 +16,9 @@ unsafe extern "C" {
     fn touchstone_file_bytes(file: *mut ffi::sqlite3_file, bytes: *mut ffi::sqlite3_int64) -> c_int;
 }
 
-/// What is gathered before it is written: with the largest page behind it, no more than SQLite's Unix VFS writes at once.
+/// The limit of gathered bytes: with the largest page behind them, no more than SQLite's Unix VFS writes at once.
 const GATHERED_BYTES_MAX: usize = 64 << 10;
-/// The header of a frame in the log; in its second word, a frame that commits has the file's size.
+/// The size of a frame's header in the log. If the frame commits, the header's second word has the file's size.
 const FRAME_HEADER_BYTES: usize = 24;
 
 /// An open log.
@@ -27,27 +27,27 @@ pub(super) struct Gathering {
     base: ffi::sqlite3_file,
     /// The system's file, which lies behind this structure.
     below: *mut ffi::sqlite3_file,
-    /// How often the lock to write was given back, as the database's main file counts it. Without it nothing is gathered.
+    /// The number of releases of the write lock, which the main file counts. Without this count nothing is gathered.
     releases: Option<Arc<AtomicU64>>,
-    /// The count under which was gathered what is.
+    /// The count of releases to which the gathered bytes belong.
     seen: u64,
-    /// What is not in the file yet.
+    /// Bytes that are not in the file yet.
     gathered: Vec<u8>,
-    /// Where it belongs.
+    /// Their offset in the file.
     start: i64,
-    /// The end of all that was written under the lock: what is written before it is written again, and not gathered.
+    /// The end of all bytes written under the lock. A write before this end rewrites bytes, and is not gathered.
     end: i64,
-    /// Whether the frame whose header came last commits.
+    /// Whether the last header was one of a frame that commits.
     commits: bool,
-    /// The process that has opened it.
+    /// The process that opened the file.
     origin: Origin,
-    /// As long as it is open, nobody in this process deletes it.
+    /// While this exists, nobody in this process deletes the log.
     _opened: Option<Opened>,
 }
 
 impl Gathering {
     /// # Safety
-    /// `below` is open, and the path is what SQLite opens a log by, as long as its main file is open.
+    /// `below` is open. The path is the one by which SQLite opens a log, while its main file is open.
     pub(super) unsafe fn new(below: *mut ffi::sqlite3_file, path: *const c_char) -> Gathering {
         Gathering {
             base: ffi::sqlite3_file { pMethods: &raw const METHODS },
@@ -65,8 +65,8 @@ impl Gathering {
         }
     }
 
-    /// Whether it is the copy that a child has of its parent's file. Under the parent's lock nothing of the child's is written, nor
-    /// read: others write meanwhile.
+    /// Whether this is a forked child's copy of its parent's file. The child neither writes nor reads under its
+    /// parent's lock: others write meanwhile.
     fn is_parents(&mut self) -> bool {
         let is_parents = !self.origin.is_here();
         if is_parents {
@@ -75,8 +75,8 @@ impl Gathering {
         is_parents
     }
 
-    /// Forgets what was gathered under a lock that was given back since. Whatever was committed had reached the file
-    /// before that, so this was rolled back; and others may have written to its place.
+    /// Drops bytes that were gathered under a lock that was released since. A commit would have reached the file before
+    /// that, so they were rolled back; and others may have written to their place.
     fn settle(&mut self) {
         let Some(releases) = &self.releases else { return };
         let now = releases.load(Ordering::Relaxed);
@@ -93,22 +93,22 @@ impl Gathering {
         unsafe { call!(self.below, xWrite(bytes.as_ptr().cast(), length, offset) or ffi::SQLITE_IOERR_WRITE) }
     }
 
-    /// Whether the system's file ends before that, or the system does not say: another program has cut the log off.
+    /// Whether the system's file ends before `end`, or its length is unknown: another program has cut the log off.
     fn is_cut_off(&self, end: i64) -> bool {
         let mut bytes = 0;
-        // SAFETY: the system's file is open, and so has methods, of which each VFS has this one.
+        // SAFETY: the system's file is open, and so has methods; each VFS implements this one.
         let code = unsafe { touchstone_file_bytes(self.below, &raw mut bytes) };
         code != ffi::SQLITE_OK || bytes < end
     }
 
-    /// Writes what was gathered. What cannot be written is kept: where only a statement fails for it, the transaction
-    /// goes on, and relies on the frames of the statements before.
+    /// Writes the gathered bytes. They are kept if that fails: if only a statement fails, the transaction goes on, and
+    /// relies on the frames of earlier statements.
     fn write_gathered(&mut self) -> c_int {
         self.settle();
         if self.gathered.is_empty() {
             return ffi::SQLITE_OK;
         }
-        // Behind a hole nobody would read it. The log keeps the length that it was cut off to, by which that is seen.
+        // No reader reads frames behind a hole. The log keeps the length that it was cut off to, which shows the cut.
         if self.is_cut_off(self.start) {
             return ffi::SQLITE_IOERR_WRITE;
         }
@@ -135,8 +135,8 @@ impl Gathering {
         let was_committing = std::mem::replace(&mut self.commits, commits(bytes));
         let begins_anew = offset == 0;
         if offset < self.end && !begins_anew {
-            // Frames that were written are corrected when a page of the transaction changed again: their headers alone,
-            // with no page after them to wait for. Where they are gone, what was before them is, too.
+            // SQLite overwrites a page that changes again, and later corrects headers: both alone, with nothing to wait
+            // for. If the log is cut off before their end, the write would restore its length over a hole.
             let is_gone = self.is_cut_off(offset + bytes.len() as i64);
             return if is_gone { ffi::SQLITE_IOERR_WRITE } else { self.write_through(bytes, offset) };
         }
@@ -152,7 +152,7 @@ impl Gathering {
     }
 }
 
-/// Whether it is the header of a frame that commits.
+/// Whether the bytes are the header of a frame that commits.
 fn commits(bytes: &[u8]) -> bool {
     bytes.len() == FRAME_HEADER_BYTES && bytes[4..8] != [0; 4]
 }
@@ -172,7 +172,7 @@ unsafe extern "C" fn write(
     length: c_int,
     offset: ffi::sqlite3_int64,
 ) -> c_int {
-    // SAFETY: SQLite passes so many bytes.
+    // SAFETY: SQLite passes this many bytes.
     unsafe {
         let bytes = std::slice::from_raw_parts(bytes.cast(), usize::try_from(length).unwrap_or(0));
         let log = log(file);
@@ -181,15 +181,15 @@ unsafe extern "C" fn write(
 }
 
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
-    // SAFETY: SQLite closes a file once. What is still gathered belongs to no commit.
+    // SAFETY: SQLite closes a file once. Bytes that are still gathered belong to no commit.
     unsafe { close_behind::<Gathering>(file, log(file).below) }
 }
 
-/// Methods that pass a call on to the system's file, after what was gathered is in it.
+/// Methods that pass a call on to the system's file, after the gathered bytes are written.
 macro_rules! after_writing {
     ($($function:ident: $method:ident($($name:ident: $type:ty),*) or $failure:ident;)*) => {$(
         unsafe extern "C" fn $function(file: *mut ffi::sqlite3_file, $($name: $type),*) -> c_int {
-            // SAFETY: SQLite passes a file that is open, and what the system's takes.
+            // SAFETY: SQLite passes an open file, and arguments for the system's.
             unsafe {
                 let log = log(file);
                 if log.is_parents() {
@@ -216,7 +216,7 @@ after_writing! {
 }
 
 unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
-    // SAFETY: SQLite passes a file that is open.
+    // SAFETY: SQLite passes an open file.
     unsafe {
         let log = log(file);
         if log.is_parents() {
@@ -230,12 +230,12 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
 }
 
 unsafe extern "C" fn sector_size(file: *mut ffi::sqlite3_file) -> c_int {
-    // SAFETY: SQLite passes a file that is open.
+    // SAFETY: SQLite passes an open file.
     unsafe { call!(log(file).below, xSectorSize() or 0) }
 }
 
 unsafe extern "C" fn characteristics(file: *mut ffi::sqlite3_file) -> c_int {
-    // SAFETY: SQLite passes a file that is open.
+    // SAFETY: SQLite passes an open file.
     unsafe { call!(log(file).below, xDeviceCharacteristics() or 0) }
 }
 

@@ -1,10 +1,10 @@
-//! The main file of a database as one connection has it open: the system's file, and a count of how often the connection
-//! has given its lock to write back. The log beside the file asks for the count, so it needs no hook of the connection,
-//! which a program may replace, and no name of a schema: a file that a program attaches has its own. Pages that were cut off are
-//! told as damage.
+//! The main file of a database as one connection has it open: the system's file, and a count of how often the
+//! connection has released its write lock. The write-ahead log (WAL) beside the file reads this count. So the log needs
+//! no hook of the connection, which a program may replace, and no schema name: an attached file has a count of its own.
+//! Reads of pages that were cut off report damage.
 //!
-//! The child of a fork has its parent's file open without its locks. A call of SQLite that the fork came within may go on there: it
-//! reads and writes nothing, and locks nothing of the index, which is shared.
+//! A forked child has its parent's file open without its locks. A call of SQLite that the fork interrupts may go on in
+//! the child. There the file is neither read nor written, and no lock of the index, which is shared, is taken.
 
 use super::{close_behind, of_flush};
 use crate::engine::fork::Origin;
@@ -15,15 +15,15 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The place of the lock to write among those of the log's index, which is fixed by the index's format.
+/// The number of the write lock among those of the log's index, which the index's format fixes.
 const WRITE_LOCK: c_int = 0;
-/// How the lock is given back.
+/// The flags by which the lock is released.
 const RELEASE: c_int = ffi::SQLITE_SHM_UNLOCK | ffi::SQLITE_SHM_EXCLUSIVE;
 
 /// The size of the smallest page.
 const PAGE_BYTES_MIN: i64 = 512;
 
-/// An order that asks a main file for its count; SQLite leaves numbers above 100 to others.
+/// The file control that asks a main file for its count; SQLite leaves numbers above 100 to others.
 const COUNT: c_int = 0x546f_7573;
 
 /// An open main file.
@@ -35,7 +35,7 @@ pub(super) struct MainFile {
     releases: Arc<AtomicU64>,
     /// Whether it has a log with an index.
     is_logged: AtomicBool,
-    /// The process that has opened it.
+    /// The process that opened the file.
     origin: Origin,
 }
 
@@ -43,7 +43,7 @@ impl MainFile {
     /// # Safety
     /// `below` is open.
     pub(super) unsafe fn new(below: *mut ffi::sqlite3_file) -> MainFile {
-        // SAFETY: the caller's promise. A file that is open has methods, which are there as long as it is open.
+        // SAFETY: the caller's promise. An open file has methods, which exist as long as it is open.
         let version = unsafe { (*below).pMethods.as_ref() }.map_or(1, |methods| methods.iVersion);
         let methods = match version {
             ..2 => &raw const WITHOUT_INDEX,
@@ -61,23 +61,23 @@ impl MainFile {
 }
 
 impl MainFile {
-    /// Whether it is the copy that a child has of its parent's file.
+    /// Whether this is a forked child's copy of its parent's file.
     fn is_parents(&self) -> bool {
         !self.origin.is_here()
     }
 }
 
-/// The count of the main file beside the log of that path; none where the main file is not one of this module's.
+/// The count of the main file beside the log of that path; `None` if the main file is not one of this module's.
 ///
 /// # Safety
-/// The path is null, or what SQLite opens a log by while the main file is open.
+/// The path is null, or the one by which SQLite opens a log while the main file is open.
 pub(super) unsafe fn releases_beside(path: *const c_char) -> Option<Arc<AtomicU64>> {
     let mut count: Option<Arc<AtomicU64>> = None;
     if path.is_null() {
         return None;
     }
-    // SAFETY: the caller's promise; the file that is found stays where it is for the call. Who knows the order is this
-    // module, which writes a count; whoever else has it passes it on, or refuses it.
+    // SAFETY: the caller's promise; the main file stays in place during the call. This module alone knows the file
+    // control, and writes a count; another VFS passes it on, or refuses it.
     unsafe {
         let main = ffi::sqlite3_database_file_object(path);
         let methods = main.as_ref()?.pMethods.as_ref()?;
@@ -102,7 +102,7 @@ unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
 }
 
 unsafe extern "C" fn control(file: *mut ffi::sqlite3_file, operation: c_int, argument: *mut c_void) -> c_int {
-    // SAFETY: SQLite passes a file that is open; with this order, `releases_beside` passes a place for the count.
+    // SAFETY: SQLite passes an open file; with this operation, `releases_beside` passes a place for the count.
     unsafe {
         if operation == COUNT {
             *argument.cast::<Option<Arc<AtomicU64>>>() = Some(Arc::clone(&main_file(file).releases));
@@ -112,15 +112,15 @@ unsafe extern "C" fn control(file: *mut ffi::sqlite3_file, operation: c_int, arg
     }
 }
 
-/// SQLite takes what lies behind the end of the file for zeros, for a page may have been given up before it was ever written. With a
-/// log every page is written: it is in the log, or in the file, or was cut off. A new file's first page is neither.
+/// SQLite reads zeros behind the end of the file, because a page may be freed before it was ever written. With a log
+/// every page is written: a page in neither the log nor the file was cut off. A new file's first page is the exception.
 unsafe extern "C" fn read(
     file: *mut ffi::sqlite3_file,
     bytes: *mut c_void,
     length: c_int,
     offset: i64,
 ) -> c_int {
-    // SAFETY: SQLite passes a file that is open, and what the system's takes.
+    // SAFETY: SQLite passes an open file, and arguments for the system's.
     unsafe {
         let code = pass_read(file, bytes, length, offset);
         let is_cut_off = code == ffi::SQLITE_IOERR_SHORT_READ && offset >= PAGE_BYTES_MIN;
@@ -139,7 +139,7 @@ unsafe extern "C" fn map_index(
     extends: c_int,
     out: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: SQLite passes a file that is open, and what the system's takes.
+    // SAFETY: SQLite passes an open file, and arguments for the system's.
     unsafe {
         let code = pass_map_index(file, region, size, extends, out);
         main_file(file).is_logged.fetch_or(code == ffi::SQLITE_OK, Ordering::Relaxed);
@@ -148,21 +148,21 @@ unsafe extern "C" fn map_index(
 }
 
 unsafe extern "C" fn unmap_index(file: *mut ffi::sqlite3_file, deletes: c_int) -> c_int {
-    // SAFETY: SQLite passes a file that is open.
+    // SAFETY: SQLite passes an open file.
     unsafe {
         main_file(file).is_logged.store(false, Ordering::Relaxed);
         pass_unmap_index(file, deletes)
     }
 }
 
-/// Where a lock is given back is counted before it is: from then on others may write.
+/// Counts a release before it happens: from then on others may write.
 unsafe extern "C" fn lock_index(
     file: *mut ffi::sqlite3_file,
     offset: c_int,
     count: c_int,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: SQLite passes a file that is open.
+    // SAFETY: SQLite passes an open file.
     unsafe {
         if offset == WRITE_LOCK && flags == RELEASE {
             main_file(file).releases.fetch_add(1, Ordering::Relaxed);
@@ -171,22 +171,22 @@ unsafe extern "C" fn lock_index(
     }
 }
 
-/// A connection that holds the whole file, after `pragma locking_mode = exclusive`, gives no lock of the index back. It
-/// ends its hold on the file here, when its transaction is over.
+/// A connection that holds the whole file, by `pragma locking_mode = exclusive`, releases no lock of the index. It
+/// releases the file here, when its transaction is over.
 unsafe extern "C" fn unlock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
-    // SAFETY: SQLite passes a file that is open.
+    // SAFETY: SQLite passes an open file.
     unsafe {
         main_file(file).releases.fetch_add(1, Ordering::Relaxed);
         pass_unlock(file, level)
     }
 }
 
-/// Methods that pass a call on to the system's file; what it has not, fails. So does what is refused, in a child of the process
-/// that has opened the file.
+/// Methods that pass a call on to the system's file. A method that the file lacks fails. So does a refused one, in a
+/// forked child of the process that opened the file.
 macro_rules! pass_on {
     ($($function:ident: $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)? , $missing:expr $(, $refused:ident)?;)*) => {$(
         unsafe extern "C" fn $function(file: *mut ffi::sqlite3_file, $($name: $type),*) $(-> $result)? {
-            // SAFETY: SQLite passes a file that is open, and what the system's takes.
+            // SAFETY: SQLite passes an open file, and arguments for the system's.
             unsafe {
                 let main = main_file(file);
                 $(if main.$refused() {
@@ -219,19 +219,19 @@ pass_on! {
 }
 
 unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
-    // SAFETY: SQLite passes a file that is open.
+    // SAFETY: SQLite passes an open file.
     unsafe { of_flush(pass_sync(file, flags)) }
 }
 
 /// # Safety
 /// SQLite passes a place for the page.
 unsafe fn none_mapped(out: *mut *mut c_void) -> c_int {
-    // SAFETY: the caller's promise. Without a page, SQLite reads it.
+    // SAFETY: the caller's promise. SQLite reads a page that is not mapped.
     unsafe { *out = ptr::null_mut() };
     ffi::SQLITE_OK
 }
 
-/// The methods of a file, in the three versions that there are.
+/// The methods of a file, in the three versions of the interface.
 const EVERY: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
     iVersion: 3,
     xClose: Some(close),

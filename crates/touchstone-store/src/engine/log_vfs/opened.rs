@@ -19,7 +19,7 @@ impl Logs {
 
 static LOGS: LazyLock<Mutex<Logs>> = LazyLock::new(|| Mutex::new(Logs::none()));
 
-/// Looks into the list, or changes it. The child of a fork begins with none: the logs in its copy are its parent's.
+/// Reads or changes the list. A forked child begins with an empty one: the logs in its copy are its parent's.
 fn with<R>(work: impl FnOnce(&mut HashMap<CString, usize>) -> R) -> R {
     let _alone = fork::alone();
     let mut logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,7 +34,7 @@ pub(super) fn is_open(name: &CStr) -> bool {
     with(|connections| connections.contains_key(name))
 }
 
-/// A log that a connection has open. Dropped, it is closed.
+/// A log that a connection has open until this is dropped.
 pub(super) struct Opened {
     name: CString,
     origin: Origin,

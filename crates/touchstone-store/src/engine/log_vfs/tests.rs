@@ -1,4 +1,4 @@
-//! What a connection does that is not lent to a program as it is here: it holds a file whole. And VFSes of a program's own.
+//! A connection that holds the whole file, as none does that a store lends to a program; and a program's own VFSes.
 
 use super::*;
 use crate::engine::connection::Connection;
@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::path::Path;
 use std::process::Command;
 
-/// Names the file in which another process is to commit.
+/// Names the file in which the other process commits.
 const ORDERS: &str = "TOUCHSTONE_TEST_COMMITS_IN";
 
 /// Does nothing in the test's own process.
@@ -16,7 +16,7 @@ fn the_other_process() {
     let Some(path) = std::env::var_os(ORDERS) else { return };
     let plain = rusqlite::Connection::open(path).expect("it opens");
     plain.execute_batch("insert into t select 'B' || substr(a, 2) from t").expect("it is committed");
-    // The file is not closed: so the log stays, with all that was committed.
+    // The file is not closed, so its log stays, with all commits.
     std::process::exit(0);
 }
 
@@ -35,8 +35,8 @@ fn found(sql: &rusqlite::Connection) -> (i64, i64, String) {
     (all, others, sql.query_row("pragma integrity_check", (), |row| row.get(0)).expect("it is readable"))
 }
 
-/// A connection that holds the whole file gives back no lock of the log's index. When it has let go of the file, others
-/// write, and what it had gathered and rolled back was written over that.
+/// Regression: a connection that holds the whole file releases no lock of the log's index. After it had released the
+/// file, others wrote, and the bytes that it had gathered and rolled back were written over theirs.
 #[test]
 fn what_was_gathered_while_the_file_was_held_whole_is_forgotten_too() {
     let directory = tempfile::tempdir().expect("there is room");
@@ -69,9 +69,9 @@ unsafe extern "C" fn symbol(vfs: *mut ffi::sqlite3_vfs, _: *mut c_void, _: *cons
     None
 }
 
-/// A VFS of a program's own, which does what the system's does. It stays in memory.
+/// A program's own VFS, which does the same as the system's. It stays in memory.
 fn register(name: &'static CStr) -> *mut ffi::sqlite3_vfs {
-    // SAFETY: the system's VFS is registered for ever; the copy is leaked.
+    // SAFETY: the system's VFS stays registered; the copy is leaked.
     unsafe {
         assert_eq!(ffi::sqlite3_initialize(), ffi::SQLITE_OK);
         let mut vfs = *ffi::sqlite3_vfs_find(c"unix".as_ptr());
@@ -83,7 +83,7 @@ fn register(name: &'static CStr) -> *mut ffi::sqlite3_vfs {
     }
 }
 
-/// It was called with the VFS over it, in which a program's own method finds nothing of its own.
+/// Regression: the method was called with the VFS over its own, which lacks the method's data.
 #[test]
 fn a_method_is_called_with_its_own_vfs() {
     let below = register(c"test-symbols");
@@ -97,7 +97,7 @@ fn a_method_is_called_with_its_own_vfs() {
     assert!(ptr::eq(CALLED_WITH.get(), below));
 }
 
-/// A VFS that is gone was called all the same, in memory that may be something else's.
+/// Regression: a VFS that was gone was called, in memory that may have been used again.
 #[test]
 fn a_vfs_that_was_unregistered_is_used_for_no_new_connection() {
     let below = register(c"test-gone");
@@ -115,8 +115,8 @@ fn a_vfs_that_was_unregistered_is_used_for_no_new_connection() {
     assert!(error.to_string().contains("a name of its own"), "{error}");
 }
 
-/// A connection takes a file without a byte for a new one, and deletes the log beside it: the file may be cut off after the store
-/// has looked how long it is.
+/// A connection takes an empty file for a new one, and deletes the log beside it. The file may be cut off after the
+/// store has looked at its length.
 #[test]
 fn a_log_that_is_open_is_not_deleted() {
     let directory = tempfile::tempdir().expect("there is room");
@@ -135,7 +135,7 @@ fn a_log_that_is_open_is_not_deleted() {
     assert!(!log.exists(), "the last connection deletes it");
 }
 
-/// A frame that a transaction wrote again made a log that had been cut off as long as before, without what came before it.
+/// Regression: a frame that was written again gave a log that was cut off its old length, without the frames before.
 #[test]
 fn a_frame_that_is_written_again_lies_in_no_hole() {
     const FRAME: [u8; 4096] = [1; 4096];
@@ -147,7 +147,7 @@ fn a_frame_that_is_written_again_lies_in_no_hole() {
         .execute_batch("pragma journal_mode = wal; create table t (a); begin immediate")
         .expect("it runs");
     let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
-    // SAFETY: the connection is open, and so is its log, which it does nothing with meanwhile.
+    // SAFETY: the connection and its log are open, and the connection does not use the log meanwhile.
     let (size, write) = unsafe {
         let (order, place) = (ffi::SQLITE_FCNTL_JOURNAL_POINTER, (&raw mut file).cast());
         ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), order, place);

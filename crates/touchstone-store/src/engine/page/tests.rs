@@ -1,4 +1,4 @@
-//! Pages against bytes of any kind: nothing panics, and nothing is read beyond the page.
+//! Pages of any bytes: nothing panics, and nothing beyond the page is read.
 
 use super::*;
 use proptest::collection::vec;
@@ -35,7 +35,7 @@ fn look(row: Row<'_>) {
     values(row.local);
 }
 
-/// Reads every value, and passes over every value: both go as far.
+/// Reads each value, and skips each value: both reach the same place.
 fn values(bytes: &[u8]) {
     let Some(mut payload) = Payload::new(bytes) else { return };
     let mut skipped = payload;
@@ -53,7 +53,7 @@ fn values(bytes: &[u8]) {
     }
 }
 
-/// Bytes that look like a page, more or less: its kind, few cells, and offsets that lie within it.
+/// Bytes that resemble a page: its kind, few cells, and offsets within it.
 fn page() -> impl Strategy<Value = Vec<u8>> {
     let kind = prop::sample::select(vec![0x02u8, 0x05, 0x0a, 0x0d]);
     (kind, 0u8..40, vec(any::<u8>(), 512), vec((0u16..560).prop_map(u16::to_be_bytes), 40)).prop_map(
@@ -106,7 +106,7 @@ proptest! {
 
 #[test]
 fn a_payload_lies_in_its_page_as_the_format_says() {
-    // The borders that "Database File Format" gives for pages of 512 and 4096 bytes.
+    // The limits that "Database File Format" gives for pages of 512 and 4096 bytes.
     for (usable, leaf, other) in [(512, 477, 102), (4096, 4061, 1002), (65_536, 65_501, 16_422)] {
         let geometry = Geometry::with(usable);
         for (most, of_table) in [(leaf, true), (other, false)] {
@@ -117,7 +117,7 @@ fn a_payload_lies_in_its_page_as_the_format_says() {
     }
 }
 
-/// A page gave a field what its type refuses to store, and what a statement on the same row gave as NULL.
+/// Regression: a page gave a field a value that its type refuses to store, and a statement gave NULL for the same row.
 #[test]
 fn a_number_that_is_none_is_null() {
     for (value, read) in

@@ -1,4 +1,4 @@
-//! What is read is told, however it is named; what cannot be followed is told with its reason.
+//! Each table that is read is found, under any name; if a result cannot be followed, the reason is given.
 
 use super::*;
 use crate::options::Options;
@@ -152,7 +152,7 @@ fn what_is_no_question_is_refused_with_a_remedy() {
         error.to_string(),
         "preparing `select * from nowhere`: no such table: nowhere (the table of a type is there once a record of it was written)"
     );
-    // Nothing that was asked stays.
+    // The connection is as before: its authorizer is gone.
     connection
         .sql()
         .execute_batch("insert into note (id, folder) values (1, 1); begin; commit")
