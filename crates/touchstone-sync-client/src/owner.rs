@@ -42,3 +42,35 @@ fn of_another(user: &str) -> Error {
     );
     Error::new(ErrorKind::OtherUser, text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Service;
+    use touchstone_store::{Record, Store};
+
+    /// Where a copy stands, before copies knew whose they are.
+    #[derive(Record)]
+    #[record(name = "sync_state")]
+    struct Older {
+        #[record(key)]
+        id: u64,
+        client: String,
+        history: Option<String>,
+        cursor: u64,
+        is_whole: bool,
+    }
+
+    #[test]
+    fn a_copy_that_does_not_know_its_user_is_opened_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("phone.db");
+        let store = Store::open(&path).unwrap();
+        let history = Some("0123".to_owned());
+        store.insert(&Older { id: 0, client: "phone-1".into(), history, cursor: 7, is_whole: true }).unwrap();
+        drop(store);
+        let replica = Replica::open(&path, Service::new("http://127.0.0.1:9", "tsync_1")).unwrap();
+        let StateRow { client, cursor, is_whole, user, .. } = replica.state().unwrap();
+        assert_eq!((client.as_str(), cursor, is_whole, user), ("phone-1", 7, true, None));
+    }
+}
