@@ -125,10 +125,8 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
         }
         let covers = shim.state().events.as_ref().map_or(0, Vec::len);
         let code = if shim.syncs { methods.xSync.expect("it syncs")(real, flags) } else { ffi::SQLITE_OK };
-        // On Apple's systems any other sync ends in the disk's own memory, which a loss of power empties.
-        let reaches_disk = flags & ffi::SQLITE_SYNC_FULL == ffi::SQLITE_SYNC_FULL;
-        if code == ffi::SQLITE_OK && reaches_disk {
-            shim.note(Event::Sync { file: name.to_owned(), covers });
+        if code == ffi::SQLITE_OK {
+            shim.note_sync(name, covers, flags & ffi::SQLITE_SYNC_FULL == ffi::SQLITE_SYNC_FULL);
         }
         code
     }

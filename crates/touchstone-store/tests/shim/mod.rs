@@ -79,6 +79,8 @@ pub struct Fault {
 #[derive(Default)]
 struct State {
     events: Option<Vec<Event>>,
+    /// Syncs since the last full one: each file, and the number of the event at which its sync began.
+    in_the_disks_memory: Vec<(String, usize)>,
     fault: Option<Fault>,
     /// Calls that the fault is about.
     seen: u64,
@@ -149,6 +151,20 @@ impl Shim {
     pub fn note(&self, event: Event) {
         if let Some(events) = &mut self.state().events {
             events.push(event);
+        }
+    }
+
+    /// Notes a sync. On Apple's systems one that is not full ends in the disk's own memory, which a loss of power empties, and which the
+    /// next full sync of any file writes out.
+    fn note_sync(&self, file: &str, covers: usize, is_full: bool) {
+        let mut state = self.state();
+        state.in_the_disks_memory.push((file.to_owned(), covers));
+        if !is_full {
+            return;
+        }
+        let synced = std::mem::take(&mut state.in_the_disks_memory);
+        if let Some(events) = &mut state.events {
+            events.extend(synced.into_iter().map(|(file, covers)| Event::Sync { file, covers }));
         }
     }
 
