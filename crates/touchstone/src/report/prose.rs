@@ -25,14 +25,14 @@ pub(super) fn html(text: &str) -> Safe<String> {
 }
 
 /// Without its marks, for what can show none.
-pub(super) fn plain(text: &str) -> String {
-    match first_marked(text) {
-        None => text.to_owned(),
-        Some(Marked { before, element, inside, after }) => {
-            let inside = if element == "code" { inside.to_owned() } else { plain(inside) };
-            [before, &inside, &plain(after)].concat()
-        }
+pub(super) fn plain(mut text: &str) -> String {
+    let mut words = String::new();
+    while let Some(Marked { before, element, inside, after }) = first_marked(text) {
+        words += before;
+        words += &if element == "code" { inside.to_owned() } else { plain(inside) };
+        text = after;
     }
+    words + text
 }
 
 fn write_html(mut text: &str, html: &mut String) {
@@ -53,13 +53,15 @@ fn write_escaped(text: &str, html: &mut String) {
     Html.write_escaped_str(html, text).expect("a string takes all that is written");
 }
 
-/// The first that is between two marks. A mark with a space on its inner side is none, as in `2 ** 3 ** 4`.
+/// The first that is between two marks. A mark with a space on its inner side is none, as in `2 ** 3 ** 4`, and the next may be one.
 fn first_marked(text: &str) -> Option<Marked<'_>> {
-    let marked = |(mark, element): (&str, &'static str)| {
-        let (before, rest) = text.split_once(mark)?;
-        let (inside, after) = rest.split_once(mark)?;
-        let is_text = !inside.is_empty() && inside.trim() == inside;
-        is_text.then_some(Marked { before, element, inside, after })
+    let marked = |(mark, element): (&'static str, &'static str)| {
+        let places = text.match_indices(mark).map(|(at, _)| at);
+        places.clone().zip(places.skip(1)).find_map(|(at, end)| {
+            let inside = &text[at + mark.len()..end];
+            let is_text = !inside.is_empty() && inside.trim() == inside;
+            is_text.then(|| Marked { before: &text[..at], element, inside, after: &text[end + mark.len()..] })
+        })
     };
     MARKS.into_iter().filter_map(marked).min_by_key(|marked| marked.before.len())
 }
@@ -77,6 +79,9 @@ mod tests {
             ("`**` is a mark", "<code>**</code> is a mark"),
             ("2 ** 3 ** 4, a lone ` and **", "2 ** 3 ** 4, a lone ` and **"),
             ("``, ****, 3 * 4 * 5, a_b_c", "``, ****, 3 * 4 * 5, a_b_c"),
+            // What is no mark hides none behind it.
+            ("2 ** 3 is **never** 9", "2 ** 3 is <strong>never</strong> 9"),
+            ("a lone ` before `code`", "a lone ` before <code>code</code>"),
         ] {
             assert_eq!(html(text).0, wanted);
         }
