@@ -18,13 +18,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub use crate::plan::SETUP;
 pub use check::SHARDS_MAX;
 pub use watch::WatchOutcome;
 
 /// The version of the file's format.
 pub const FORMAT: u32 = 1;
-/// The name of the phase in which users are set up.
-pub const SETUP: &str = "setup";
 
 /// What a run, or several shards of one, have counted.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]

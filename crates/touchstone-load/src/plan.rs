@@ -21,9 +21,12 @@ use crate::user::User;
 use lines::Lines;
 use rustix::thread::CpuSet;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use touchstone::name::{is_unreadable, there_are};
 pub use watch::{Delivery, Watch};
 
+/// The name of the phase in which users are set up. No other has it.
+pub const SETUP: &str = "setup";
 /// How many users there are where nobody says.
 const USERS: u32 = 64;
 /// More connections or threads than these are a mistake.
@@ -196,6 +199,7 @@ impl Plan {
         let engine = Engine::of(&target, scenario.load.http);
         let watches = watch::watches(&scenario, engine, u64::from(users).div_ceil(share.of))?;
         let flows = flows(&scenario)?;
+        watch::are_asked(&requests, &flows)?;
         let values = value_names
             .iter()
             .map(|name| scenario.values.get(name).cloned().unwrap_or_default().into_bytes());
@@ -290,6 +294,7 @@ impl Plan {
         scenario.host.clear();
         let Load { threads, processors, pacing, .. } = Load::default();
         scenario.load = Load { threads, processors, pacing, ca: None, ..scenario.load };
+        scenario.lines.values_mut().for_each(|path| *path = PathBuf::new());
         crc32fast::hash(&serde_json::to_vec(&scenario).expect("a scenario is data"))
     }
 
@@ -360,6 +365,14 @@ fn windows(phases: &[Phase]) -> Result<Vec<Window>> {
         let name = phase.name.clone().unwrap_or_else(|| (at + 1).to_string());
         let window =
             window(phase, begins_ns).map_err(|error| error.within(format_args!("phase `{name}`")))?;
+        if name == SETUP {
+            return Err(Error::input(format!(
+                "the phase `{name}` has the name of what users do before the first: rename it"
+            )));
+        }
+        if windows.iter().any(|other: &Window| other.name == name) {
+            return Err(Error::input(format!("two phases are called `{name}`: rename one")));
+        }
         begins_ns = window.ends_ns;
         windows.push(Window { name, ..window });
     }

@@ -11,6 +11,9 @@ pub(super) fn lines(scenario: &Scenario, users: u32, names: &[String]) -> Result
     let mut all = Lines::new();
     for (name, path) in &scenario.lines {
         let told = |why: String| Error::input(format!("`lines.{name}`, {}: {why}", path.display()));
+        if scenario.values.contains_key(name) {
+            return Err(told(format!("`values.{name}` says what users begin with too: leave one out")));
+        }
         let text = std::fs::read(path).map_err(|error| told(format!("it cannot be read: {error}")))?;
         let lines = text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let mut lines: Vec<Vec<u8>> = lines.map(<[u8]>::to_vec).collect();

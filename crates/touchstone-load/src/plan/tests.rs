@@ -53,6 +53,17 @@ fn what_makes_no_sense_is_told() {
         ("rate = 10", "rate_to = 10", "neither `rate`"),
         ("rate = 10", "rate = 10\ncounted = false", "no phase is counted"),
         ("rate = 10", "rte = 10", "there is no key `rte` here: did you mean `rate`?"),
+        // Rows are told apart by the names of phases: those of the setup were a part of totals.
+        (
+            "rate = 10",
+            "rate = 10\nname = \"setup\"",
+            "the phase `setup` has the name of what users do before",
+        ),
+        (
+            "[[phase]]",
+            "[[phase]]\nname = \"2\"\nlength = \"1s\"\nrate = 10\ncounted = false\n[[phase]]",
+            "two phases are called `2`: rename one",
+        ),
         ("host = \"http://127.0.0.1:1\"", "host = \"127.0.0.1\"", "names no protocol"),
         ("path = \"/a?b=${user}\"", "path = \"a\"", "does not begin with"),
         ("path = \"/a?b=${user}\"", "path = \"/${usr}\"", "did you mean `user`"),
@@ -217,6 +228,20 @@ fn the_digest_is_of_what_is_asked_and_not_of_whom() {
     assert!(here == there && here != other);
 }
 
+/// Regression: shards of two machines whose files of tokens have different places were of different plans.
+#[test]
+fn the_digest_does_not_say_where_files_of_lines_are() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let digest = |value: &str, file: &str| {
+        let path = folder.path().join(file);
+        std::fs::write(&path, "a\n".repeat(64)).expect("there is room");
+        let text = format!("{PLAIN}[lines]\n{value} = {:?}\n", path.display().to_string());
+        plan(&text).expect("nothing is wrong with it").digest()
+    };
+    assert_eq!(digest("token", "here"), digest("token", "there"));
+    assert_ne!(digest("token", "here"), digest("key", "here"));
+}
+
 const WATCHED: &str = r#"
 name = "watched"
 host = "http://127.0.0.1:1"
@@ -269,6 +294,11 @@ fn a_watch_that_leads_nowhere_is_told() {
             "no value that this request captures: there are revision",
         ),
         ("after = '\"revision\":'", "", "give it `after`"),
+        (
+            "[[phase]]",
+            "setup = [\"put\"]\n[[request]]\nname = \"get\"\npath = \"/\"\n[[phase]]",
+            "`delivery` of the request `put`: no iteration asks it",
+        ),
         ("each = 3", "each = 0", "`each` of the watch `changes` is 0"),
         ("each = 3", "each = 1000", "64 users hold 64000 streams of events, and at most 60000"),
         ("each = 3", "every = 3", "no key `every`"),
@@ -316,6 +346,9 @@ fn each_user_begins_with_its_line() {
     };
     assert_eq!(values(Share::WHOLE), [b"a", b"b", b"c"]);
     assert_eq!(values(Share { number: 1, of: 2 }), [b"b"]);
+    let twice =
+        plan(&text.replace("[lines]", "[values]\ntoken = \"t\"\n[lines]")).expect_err("one is too much");
+    assert!(twice.to_string().contains("`values.token` says what users begin with too"), "{twice}");
     std::fs::remove_file(&path).expect("it was there");
     assert!(plan(&text).expect_err("it is gone").to_string().contains("it cannot be read"));
 }

@@ -1,6 +1,6 @@
 //! Watches and deliveries, ready to run: names are places, and what could not be held open is refused.
 
-use super::{Request, there_are};
+use super::{Flow, Request, there_are};
 use crate::answer::leading_number;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -102,6 +102,18 @@ pub(super) fn deliver(requests: &mut [Request], scenario: &Scenario, values: &[S
             .map_err(|error| error.within(format_args!("`delivery` of the request `{}`", said.name)))?;
     }
     Ok(())
+}
+
+/// Refuses a delivery that nothing would wait for. The last of the flows is the setup.
+pub(super) fn are_asked(requests: &[Request], flows: &[Flow]) -> Result<()> {
+    let is_asked = |request: usize| flows.iter().rev().skip(1).any(|flow| flow.steps.contains(&request));
+    match requests.iter().enumerate().find(|(at, request)| request.delivery.is_some() && !is_asked(*at)) {
+        None => Ok(()),
+        Some((_, request)) => Err(Error::input(format!(
+            "`delivery` of the request `{}`: no iteration asks it, and in the setup no stream is open: leave the delivery out",
+            request.name
+        ))),
+    }
 }
 
 fn of_delivery(
