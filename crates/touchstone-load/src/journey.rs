@@ -309,7 +309,6 @@ impl<'p> Journey<'p> {
         let at = &mut self.users[user].at;
         // A start that has waited for a user is not late by the generator's doing.
         (at.due_ns, at.ready_ns) = (due_ns, due_ns.max(at.free_ns));
-        self.listen(user);
     }
 
     /// What comes after a step.

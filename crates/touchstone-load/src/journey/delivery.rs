@@ -1,7 +1,8 @@
 //! Deliveries: from the intended start of a request to the moment at which the user's streams have told of it.
 //!
 //! Which event tells of a request is known by a number: the request's answer has it, and an event that has reached it comes after the
-//! change. The event may be here before the answer is, so what streams tell is kept from the beginning of the step on.
+//! change. The event may be here before the answer is, so what streams tell is kept from the sending on. An event
+//! that came before it tells of another change.
 
 use super::{Journey, Next, Stage, Times};
 use crate::answer::leading_number;
@@ -17,9 +18,9 @@ struct Heard {
     is_open: bool,
     /// The greatest number.
     last: Option<u64>,
-    /// The greatest number when its user's step began.
+    /// The greatest number when its user's request was sent.
     before: Option<u64>,
-    /// Greater ones since then, with the moments at which they came.
+    /// Greater ones since then, ascending, with the moments at which they came.
     since: Vec<(u64, u64)>,
 }
 
@@ -47,6 +48,7 @@ pub(super) struct Deliveries {
 }
 
 /// How far a delivery is.
+#[derive(Debug, PartialEq, Eq)]
 enum Reached {
     /// Everywhere, at a moment.
     At(u64),
@@ -54,6 +56,14 @@ enum Reached {
     NotYet,
     /// It never will be.
     Never(Failure, String),
+}
+
+impl Heard {
+    /// When it told a number that is as great, of those since the sending.
+    fn reached_ns(&self, wanted: u64) -> Option<u64> {
+        let at = self.since.partition_point(|(number, _)| *number < wanted);
+        self.since.get(at).map(|(_, at_ns)| *at_ns)
+    }
 }
 
 impl Deliveries {
@@ -77,7 +87,7 @@ impl Deliveries {
         }
     }
 
-    /// A user begins a step that is to be delivered.
+    /// A user's request is sent that is to be delivered.
     fn begins(&mut self, user: usize) {
         self.listens[user] = true;
         for heard in &mut self.heard[user] {
@@ -105,22 +115,20 @@ impl Deliveries {
     }
 
     fn reached(&self, user: usize, under_way: UnderWay) -> Reached {
-        let mut all_ns = 0;
-        for heard in &self.heard[user][self.places[under_way.watch].clone()] {
-            let UnderWay { wanted, .. } = under_way;
-            if let Some(before) = heard.before.filter(|before| *before >= wanted) {
-                let detail = format!(
-                    "{before} was told before the request, whose answer has {wanted}: it tells of nothing new"
-                );
-                return Reached::Never(Failure::Check, detail);
-            }
-            match heard.since.iter().find(|(number, _)| *number >= wanted) {
-                Some((_, at_ns)) => all_ns = all_ns.max(*at_ns),
-                None if heard.is_open => return Reached::NotYet,
-                None => return Reached::Never(Failure::Closed, "a stream of the user's is not open".into()),
-            }
+        let UnderWay { watch, wanted, .. } = under_way;
+        let all = &self.heard[user][self.places[watch].clone()];
+        if let Some(before) = all.iter().filter_map(|heard| heard.before).find(|before| *before >= wanted) {
+            let detail = format!(
+                "{before} was told before the request, whose answer has {wanted}: it tells of nothing new"
+            );
+            return Reached::Never(Failure::Check, detail);
         }
-        Reached::At(all_ns)
+        // One that is lost decides, wherever it stands among the others.
+        if all.iter().any(|heard| !heard.is_open && heard.reached_ns(wanted).is_none()) {
+            return Reached::Never(Failure::Closed, "a stream of the user's is not open".into());
+        }
+        let last_ns = all.iter().try_fold(0, |last_ns, heard| Some(heard.reached_ns(wanted)?.max(last_ns)));
+        last_ns.map_or(Reached::NotYet, Reached::At)
     }
 
     fn end(&mut self, user: usize) -> Option<UnderWay> {
@@ -140,9 +148,10 @@ impl Deliveries {
 }
 
 impl Journey<'_> {
-    /// Listens to a user's streams, where the step that begins is one to be delivered.
+    /// A user's request is sent now for the first time: the user's streams are listened to, if it is one to be delivered. A request that is
+    /// sent once more keeps what was told since its first sending, which may have reached the service.
     #[inline]
-    pub(super) fn listen(&mut self, user: usize) {
+    pub fn sends(&mut self, user: usize) {
         let is_to_be_delivered = |request: usize| self.plan.requests[request].delivery.is_some();
         if self.stage == Stage::Phases && is_to_be_delivered(self.request_of(user)) {
             self.deliveries.begins(user);
@@ -276,6 +285,55 @@ impl Journey<'_> {
                 let why = self.deliveries.missing(user, under_way);
                 self.count_unanswered(user, request, now_ns, Failure::Timeout, &why);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::iter;
+
+    const UNDER_WAY: UnderWay = UnderWay { watch: 0, wanted: 7, since_ns: 0 };
+
+    /// A user with two streams, of which the first is open and has told nothing since 3.
+    fn beside(other: Heard) -> Deliveries {
+        let first = Heard { is_open: true, last: Some(3), before: Some(3), since: vec![] };
+        Deliveries {
+            places: iter::once(0..2).collect(),
+            heard: vec![vec![first, other]],
+            ..Deliveries::default()
+        }
+    }
+
+    #[test]
+    fn a_delivery_is_where_the_last_stream_has_told_a_number_as_great() {
+        let since = vec![(5, 10), (8, 20), (9, 30)];
+        let mut deliveries = beside(Heard { is_open: true, since, ..Heard::default() });
+        assert_eq!(deliveries.reached(0, UNDER_WAY), Reached::NotYet);
+        deliveries.heard[0][0].since = vec![(7, 15)];
+        assert_eq!(deliveries.reached(0, UNDER_WAY), Reached::At(20));
+        // What it has told stays told.
+        deliveries.heard[0][1].is_open = false;
+        assert_eq!(deliveries.reached(0, UNDER_WAY), Reached::At(20));
+    }
+
+    /// Regression: a lost stream failed a delivery at once if it was the user's first, and as a timeout if it was the second.
+    #[test]
+    fn a_lost_stream_fails_a_delivery_at_once_whichever_of_the_users_it_is() {
+        let mut deliveries = beside(Heard::default());
+        for _ in 0..2 {
+            assert!(matches!(deliveries.reached(0, UNDER_WAY), Reached::Never(Failure::Closed, _)));
+            deliveries.heard[0].swap(0, 1);
+        }
+    }
+
+    #[test]
+    fn a_number_that_any_stream_had_told_before_is_of_no_change() {
+        let mut deliveries = beside(Heard { is_open: true, last: Some(7), before: Some(7), since: vec![] });
+        for _ in 0..2 {
+            assert!(matches!(deliveries.reached(0, UNDER_WAY), Reached::Never(Failure::Check, _)));
+            deliveries.heard[0].swap(0, 1);
         }
     }
 }

@@ -39,9 +39,12 @@ impl Lane<'_> {
     }
 
     fn send(&mut self, key: Key) {
-        let user = self.pool.at(key).user;
         let connection = self.pool.at(key);
+        let user = connection.user;
         connection.prepare();
+        if !connection.is_resent {
+            self.journey.sends(user);
+        }
         let (request, user) = self.journey.request_and_user(user);
         request.write(user, &mut self.body, &mut connection.out);
         connection.state = State::Busy;
@@ -208,8 +211,7 @@ impl Lane<'_> {
         for key in self.pool.waiting_since(before_ns) {
             let connection = self.pool.at(key);
             let (user, since_ns) = (connection.user, connection.since_ns);
-            let failure =
-                if connection.state == State::Connecting { Failure::Connect } else { Failure::Timeout };
+            let failure = overdue(connection.state);
             self.pool.close(key);
             let times = Times { at_ns: since_ns + timeout.nanos(), ..Times::unanswered(since_ns, now_ns) };
             self.fail(user, times, failure, &format!("no answer within {timeout}"));
@@ -217,6 +219,11 @@ impl Lane<'_> {
         self.journey.end_overdue_deliveries(now_ns, before_ns);
         self.serve_waiting(now_ns);
     }
+}
+
+/// How a request has failed that was not answered in time, on a connection in such a state.
+pub(super) fn overdue(state: State) -> Failure {
+    if state == State::Connecting { Failure::Connect } else { Failure::Timeout }
 }
 
 pub(super) fn no_connection(error: Errno) -> String {

@@ -328,6 +328,40 @@ fn an_answer_that_tells_of_nothing_new_is_not_delivered() {
     assert!(wrong.contains("0 was told before the request, whose answer has 0"), "{wrong}");
 }
 
+/// Regression: what a stream told while a request waited for a connection was taken for what the service told of the request.
+#[test]
+fn what_is_told_before_a_request_is_sent_is_not_of_it() {
+    let uploads = Arc::new(AtomicU64::new(0));
+    let feed = Arc::new(Feed::default());
+    let service = start(move |asked: Asked| {
+        if !asked.line.starts_with("GET /watch ") {
+            // The first one changes something, and is told of long before it is answered; the second one changes nothing.
+            if uploads.fetch_add(1, Ordering::Relaxed) > 0 {
+                return acknowledged(1);
+            }
+            std::thread::park_timeout(Duration::from_millis(150));
+            let revision = feed.rise("all");
+            return Reply::Late(
+                Duration::from_millis(150),
+                bytes_of(200, &format!("{{\"cursor\":{revision}}}")),
+            );
+        }
+        let feed = Arc::clone(&feed);
+        Reply::Stream(Box::new(move |to| {
+            to.write_all(format!("{HEAD}\r\n").as_bytes())?;
+            let mut last = 0;
+            loop {
+                last = feed.above("all", Some(last));
+                plain(to, last)?;
+            }
+        }))
+    });
+    let load = "[load]\nusers = 2\nconnections = 1\n[[phase]]\nlength = \"50ms\"\nrate = 40\n";
+    let (uploads, deliveries) = rows(&play(scenario(&service, &format!("{WATCH}{load}"), UPLOAD)));
+    assert_eq!((uploads.ended(), uploads.failed()), (2, 0));
+    assert_eq!((deliveries.ended(), &deliveries.failures), (2, &[(Failure::Check, 1)].into()));
+}
+
 fn run_until_stopped(scenario: Scenario) -> Outcome {
     let plan = Plan::new(scenario, Share::WHOLE).expect("nothing is wrong with it");
     let stop = AtomicBool::new(false);
