@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 
-/// A limit does not hold; without limits, every request failed.
+/// A limit does not hold; without limits, every request failed; or a stream of events was refused or broke.
 pub const LIMIT: u8 = 1;
 /// The generator went beyond its own limits: the result cannot be believed.
 pub const INVALID: u8 = 3;

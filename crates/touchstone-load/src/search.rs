@@ -71,8 +71,9 @@ impl Step {
         let why = (left > LEFT_SHARE_MAX).then(|| format!("{} were never begun", share(left)));
         let why = why.or_else(|| (all.ended() == 0).then(|| "no request has ended".into()));
         let lost = outcome.streams_lost();
-        let why =
-            why.or_else(|| (lost > 0).then(|| format!("{lost} streams of events were refused or broke")));
+        let why = why.or_else(|| {
+            (lost > 0).then(|| format!("{} streams of events were refused or broke", count(lost as f64)))
+        });
         let why = why.or_else(|| (!broken.is_empty()).then(|| broken.join(", ")));
         Step {
             rate,

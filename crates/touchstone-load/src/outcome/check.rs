@@ -32,7 +32,14 @@ pub(super) fn wrong(outcome: &Outcome) -> Result<(), String> {
     for (at, interval) in outcome.series.0.iter().enumerate() {
         interval_is_one(interval).map_err(|why| format!("interval {at} of its series {why}"))?;
     }
-    sums_fit(outcome)
+    sums_fit(outcome)?;
+    match outcome.watches.iter().find(|watch| watch.opened > watch.asked || watch.broke() > watch.opened) {
+        Some(watch) => Err(format!(
+            "more streams of `{}` were open than were asked for, or broke than were open",
+            watch.watch
+        )),
+        None => Ok(()),
+    }
 }
 
 fn interval_is_one(interval: &Interval) -> Result<(), String> {

@@ -32,8 +32,8 @@ pub(super) struct Row {
 pub(super) struct Streams {
     /// A row each.
     pub rows: Vec<Row>,
-    /// Streams that were refused, or broke.
-    pub lost: u64,
+    /// How many streams were refused, or broke, where any was.
+    pub lost: Option<String>,
     /// What the service's process had of memory.
     pub memories: Vec<String>,
 }
@@ -44,7 +44,7 @@ impl Streams {
         let memories = outcome.machines.iter().filter_map(|machine| machine.service.as_ref());
         Streams {
             rows: outcome.watches.iter().map(|watch| row(outcome, watch, seconds)).collect(),
-            lost: outcome.streams_lost(),
+            lost: Some(outcome.streams_lost()).filter(|lost| *lost > 0).map(|lost| count(lost as f64)),
             memories: memories.map(|service| memory(outcome, service)).collect(),
         }
     }

@@ -14,12 +14,12 @@ pub(super) fn streams(outcome: &Outcome) -> Vec<String> {
 fn of_watch(outcome: &Outcome, watch: &WatchOutcome, seconds: f64) -> String {
     let opening = outcome.rows.iter().find(|row| row.phase == SETUP && row.request == watch.watch);
     let mut text = format!(
-        "Streams, {}: {} asked for, {} opened{}, {} refused, {} broke, {} open at the end; {} events, {} a second.",
+        "Streams, {}: {} asked for, {} opened, {} refused{}, {} broke, {} open at the end; {} events, {} a second.",
         watch.label,
         count(watch.asked as f64),
         count(watch.opened as f64),
-        opening.map_or(String::new(), took),
         count(watch.refused() as f64),
+        opening.map_or(String::new(), took),
         count(watch.broke() as f64),
         count(watch.held() as f64),
         count(watch.events as f64),
@@ -35,9 +35,10 @@ fn of_watch(outcome: &Outcome, watch: &WatchOutcome, seconds: f64) -> String {
     text
 }
 
+/// How long it took to open them or to refuse them.
 fn took(row: &RowOutcome) -> String {
     let at = |quantile| duration(row.response.quantile_ns(quantile) as f64);
-    format!(" (P50 {}, P99 {})", at(0.5), at(0.99))
+    format!(" (either within P50 {}, P99 {})", at(0.5), at(0.99))
 }
 
 /// A sentence for each process whose memory was looked at.

@@ -267,7 +267,9 @@ fn refused_streams_are_counted_with_their_status() {
     assert!(wrong.contains("status 503") && wrong.contains("5 open streams already"), "{wrong}");
     assert_eq!((rows(&outcome).0.ended(), failures(&outcome)), (8, vec![]));
     assert!(!outcome.is_held(), "three devices would not have heard of anything");
-    assert!(summary(&outcome, 100).replace('\n', " ").contains("THE SERVICE DID NOT HOLD ALL OF THEM"));
+    let text = summary(&outcome, 100).replace('\n', " ");
+    assert!(text.contains("THE SERVICE DID NOT HOLD ALL OF THEM"), "{text}");
+    assert!(text.contains("8 asked for, 5 opened, 3 refused (either within P50 "), "{text}");
     assert!(summary(&outcome, 100).contains("Failed, GET /watch (setup): 3 status"));
 }
 
@@ -391,6 +393,15 @@ fn shards_are_added_and_read_again() {
     assert_eq!((sum.watches[0].asked, sum.watches[0].opened, rows(&sum).1.ended()), (8, 8, 8));
     let text = serde_json::to_string(&sum).expect("it is data");
     assert_eq!(serde_json::from_str::<Outcome>(&text).expect("it is one"), sum);
+    sum.check().expect("it is one");
+    for (place, count) in [("/watches/0/opened", 9), ("/watches/0/broken", 9)] {
+        let mut damaged = serde_json::to_value(&sum).expect("it is data");
+        let place = damaged.pointer_mut(place).expect(place);
+        *place = if place.is_object() { serde_json::json!({ "closed": count }) } else { count.into() };
+        let damaged: Outcome = serde_json::from_value(damaged).expect("it has the form of one");
+        let told = damaged.check().expect_err("it cannot be").to_string();
+        assert!(told.contains("more streams of `changes` were open than"), "{told}");
+    }
 }
 
 #[test]
