@@ -5,16 +5,33 @@
 //! event of any length. A lane has no futures: it is told by the kernel on which of ten thousand sockets something has come, and counts an
 //! event with that moment. So this takes bytes that are pushed, and has a bound.
 
+use crate::response::Malformed;
+use crate::room::Taken;
 use memchr::{memchr, memchr2};
+use std::fmt;
 
 /// A longer event is not kept: its stream has failed.
 pub const EVENT_BYTES_MAX: usize = 1 << 20;
 /// Room beyond this is given back after an event.
 const KEPT_BYTES: usize = 4 << 10;
 
-/// An event, or a line of one, has more bytes than are kept.
+/// Why events cannot be read on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLong;
+pub enum Unkept {
+    /// An event, or a line of one, has more bytes than are kept.
+    TooLong,
+    /// There is no room for it beside the answers and events that are under way.
+    NoRoom,
+}
+
+impl fmt::Display for Unkept {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unkept::TooLong => write!(formatter, "an event is longer than {} KiB", EVENT_BYTES_MAX >> 10),
+            Unkept::NoRoom => fmt::Display::fmt(&Malformed::NoRoom, formatter),
+        }
+    }
+}
 
 /// Events that are being read.
 #[derive(Debug, Default)]
@@ -27,14 +44,27 @@ pub struct Events {
     is_behind_return: bool,
     /// Whether a line has ended: only before the first may stand a mark of the order of bytes.
     has_begun: bool,
+    /// Their room among all answers that are under way.
+    taken: Taken,
 }
 
 impl Events {
+    /// Those that take their room from what answers have.
+    pub fn within(taken: Taken) -> Events {
+        Events { taken, ..Events::default() }
+    }
+
     /// Reads on. `each` is given the data of every event that ends here.
     ///
     /// # Errors
-    /// When an event is longer than is kept. Nothing can be read after that.
-    pub fn read(&mut self, bytes: &[u8], mut each: impl FnMut(&[u8])) -> Result<(), TooLong> {
+    /// When an event is longer than is kept, or has no room. Nothing can be read after that.
+    pub fn read(&mut self, bytes: &[u8], each: impl FnMut(&[u8])) -> Result<(), Unkept> {
+        self.read_lines(bytes, each)?;
+        let kept = (self.line.len() + self.data.len()) as u64;
+        if self.taken.hold(kept) { Ok(()) } else { Err(Unkept::NoRoom) }
+    }
+
+    fn read_lines(&mut self, bytes: &[u8], mut each: impl FnMut(&[u8])) -> Result<(), Unkept> {
         let mut rest = bytes;
         while let Some(first) = rest.first() {
             if std::mem::take(&mut self.is_behind_return) && *first == b'\n' {
@@ -50,9 +80,9 @@ impl Events {
         Ok(())
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), Unkept> {
         if self.line.len() + self.data.len() + bytes.len() > EVENT_BYTES_MAX {
-            return Err(TooLong);
+            return Err(Unkept::TooLong);
         }
         self.line.extend_from_slice(bytes);
         Ok(())
@@ -91,6 +121,7 @@ fn empty(bytes: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::room::Room;
     use proptest::prelude::*;
 
     fn read(pieces: &[&[u8]]) -> Vec<String> {
@@ -151,6 +182,18 @@ mod tests {
     fn an_event_without_end_is_not_kept() {
         let (mut events, kib) = (Events::default(), [b'x'; 1024]);
         let read = (0..EVENT_BYTES_MAX / 1024).try_for_each(|_| events.read(&kib, |_| ()));
-        assert_eq!((read, events.read(b"x", |_| ())), (Ok(()), Err(TooLong)));
+        assert_eq!((read, events.read(b"x", |_| ())), (Ok(()), Err(Unkept::TooLong)));
+    }
+
+    /// Regression: ten thousand streams could keep a MiB each of events that did not end.
+    #[test]
+    fn events_that_have_not_ended_have_the_room_of_answers_together() {
+        let room = Room::of(100);
+        let mut all = [0, 1].map(|_| Events::within(room.taken()));
+        let mut read = |at: usize, bytes: &[u8]| all[at].read(bytes, |_| ());
+        assert_eq!(read(0, &[b'x'; 60]), Ok(()));
+        assert_eq!(read(1, &[b'x'; 60]), Err(Unkept::NoRoom));
+        assert_eq!(read(0, b"\n\n"), Ok(()), "one that has ended takes none");
+        assert!(room.taken().hold(100));
     }
 }

@@ -84,16 +84,18 @@ impl<'p> Lane<'p> {
         })
     }
 
-    /// Leaves connections alone that the service has closed since users were set up, which may be long ago.
+    /// Leaves connections alone that the service has closed since users were set up, which may be long ago. Each is looked at once, for
+    /// streams may bring more and more.
     fn notice_closings(&mut self) -> Result<()> {
         let at_once = Wait { ns: 0, is_for_start: false };
         let mut events = Vec::with_capacity(EVENTS);
-        loop {
+        for _ in 0..=(self.pool.count() + self.streams.count()) / EVENTS {
             self.wait(&mut events, at_once)?;
             if events.len() < EVENTS {
-                return Ok(());
+                break;
             }
         }
+        Ok(())
     }
 
     /// Serves the users until all is done. When that was.

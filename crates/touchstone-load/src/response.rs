@@ -12,6 +12,8 @@ use std::fmt;
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// A response with more headers is refused.
 const HEADERS_MAX: usize = 128;
+/// Room beyond this is given back when a body is taken while it comes.
+const KEPT_BYTES: usize = 4 * 1024;
 /// A line that says how long a chunk is, with its extensions, and a trailer's line.
 const LINE_BYTES_MAX: usize = 8 * 1024;
 
@@ -198,6 +200,9 @@ impl Response {
         self.buffer.drain(taken);
         (self.body_end, self.read) = (head.bytes, self.read - bytes);
         self.forgotten_bytes += bytes as u64;
+        // Ten thousand bodies that come for as long as a run lasts would each hold as much as their longest piece.
+        self.buffer.shrink_to(KEPT_BYTES);
+        let _ = self.taken.hold(self.buffer.len() as u64);
     }
 
     /// The body of a whole response.

@@ -71,9 +71,14 @@ impl Pool {
         None
     }
 
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
     /// Whether another one may be made.
     pub(super) fn has_room(&self) -> bool {
-        self.slots.len() - self.free.len() < self.most
+        self.count() < self.most
     }
 
     /// Begins to make one.

@@ -1,11 +1,11 @@
 //! The streams of events of a lane's users: opening them, reading them, and what is counted of them. Who waits for what they tell stands
 //! in the [`journey`](crate::journey).
 
-use super::exchange::no_connection;
+use super::exchange::{no_connection, overdue};
 use super::{EVENTS, Lane};
 use crate::connection::{Connection, Sent, State};
-use crate::error::Result;
-use crate::events::{EVENT_BYTES_MAX, Events, TooLong};
+use crate::error::{Error, Result};
+use crate::events::{Events, Unkept};
 use crate::failure::Failure;
 use crate::journey::{Next, Times, Wait};
 use crate::plan::Plan;
@@ -72,6 +72,11 @@ impl Streams {
         (data.u64() & MARK != 0).then_some((data.u64() & !MARK) as usize)
     }
 
+    /// How many have a connection.
+    pub(super) fn count(&self) -> usize {
+        self.all.iter().filter(|stream| stream.connection.is_some()).count()
+    }
+
     fn owner(&self, stream: usize) -> Owner {
         let place = stream % self.each;
         Owner { user: stream / self.each, place, watch: self.watches[place] }
@@ -87,7 +92,7 @@ impl Lane<'_> {
             while self.streams.opening.len() < OPENING_MOST
                 && let Some(stream) = unopened.next()
             {
-                self.open_stream(stream);
+                self.open_stream(stream)?;
             }
             if self.streams.opening.is_empty() {
                 break;
@@ -95,10 +100,20 @@ impl Lane<'_> {
             self.wait(&mut events, Wait { ns: OVERDUE_EVERY_NS, is_for_start: false })?;
             self.end_overdue_openings();
         }
+        self.forget_openings();
         Ok(())
     }
 
-    fn open_stream(&mut self, stream: usize) {
+    /// Leaves those alone that are being opened when the run is stopped: the service has not refused them.
+    fn forget_openings(&mut self) {
+        for stream in std::mem::take(&mut self.streams.opening) {
+            let Owner { watch, .. } = self.streams.owner(stream);
+            self.streams.all[stream] = Stream::default();
+            self.journey.recorder.watched(watch).asked -= 1;
+        }
+    }
+
+    fn open_stream(&mut self, stream: usize) -> Result<()> {
         let Owner { user, watch, .. } = self.streams.owner(stream);
         let addresses = &self.journey.plan.target.addresses;
         let now_ns = self.journey.clock.now_ns();
@@ -112,12 +127,17 @@ impl Lane<'_> {
             Ok(connection)
         });
         match begun {
-            Ok(connection) => self.streams.all[stream].connection = Some(connection),
+            Ok(connection) => {
+                let events = Events::within(self.streams.room.taken());
+                self.streams.all[stream] = Stream { connection: Some(connection), is_open: false, events };
+            }
+            Err(error) if is_own(error) => return Err(no_more(self.streams.count(), error)),
             Err(error) => {
                 let times = Times::unanswered(now_ns, self.journey.clock.now_ns());
                 self.refuse(stream, times, None, Failure::Connect, &no_connection(error));
             }
         }
+        Ok(())
     }
 
     /// Something happened on a stream.
@@ -178,10 +198,7 @@ impl Lane<'_> {
         }
         let read = self.read_events(stream, now_ns);
         match (read, advanced) {
-            (Err(TooLong), _) => {
-                let why = format!("an event is longer than {} KiB", EVENT_BYTES_MAX >> 10);
-                self.end_stream(stream, Failure::TooLong, &why);
-            }
+            (Err(why), _) => self.end_stream(stream, Failure::TooLong, &why.to_string()),
             (_, Err(why)) => self.end_stream(stream, why.failure(), &why.to_string()),
             (_, Ok(Some(_))) => self.end_stream(stream, Failure::Closed, "the service ended the stream"),
             (_, Ok(None)) => {}
@@ -230,7 +247,7 @@ impl Lane<'_> {
     }
 
     /// Reads the events that have come, and tells the user of the greatest number: all of them came at this moment.
-    fn read_events(&mut self, stream: usize, now_ns: u64) -> std::result::Result<(), TooLong> {
+    fn read_events(&mut self, stream: usize, now_ns: u64) -> std::result::Result<(), Unkept> {
         let Owner { user, place, watch } = self.streams.owner(stream);
         let Stream { connection: Some(connection), events, .. } = &mut self.streams.all[stream] else {
             return Ok(());
@@ -284,15 +301,33 @@ impl Lane<'_> {
         let now_ns = self.journey.clock.now_ns();
         let since_ns = |stream: &usize| {
             let connection = self.streams.all[*stream].connection.as_ref()?;
-            (connection.since_ns.saturating_add(timeout.nanos()) <= now_ns)
-                .then_some((*stream, connection.since_ns))
+            (connection.since_ns.saturating_add(timeout.nanos()) <= now_ns).then_some((
+                *stream,
+                connection.since_ns,
+                overdue(connection.state),
+            ))
         };
-        let overdue: Vec<(usize, u64)> = self.streams.opening.iter().filter_map(since_ns).collect();
-        for (stream, since_ns) in overdue {
+        let all: Vec<(usize, u64, Failure)> = self.streams.opening.iter().filter_map(since_ns).collect();
+        for (stream, since_ns, failure) in all {
             let times = Times { at_ns: since_ns + timeout.nanos(), ..Times::unanswered(since_ns, now_ns) };
-            self.refuse(stream, times, None, Failure::Timeout, &format!("no answer within {timeout}"));
+            self.refuse(stream, times, None, failure, &format!("no answer within {timeout}"));
         }
     }
+}
+
+/// Whether this machine refuses a connection, and not the service.
+fn is_own(error: Errno) -> bool {
+    let own = [Errno::ADDRNOTAVAIL, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::NOSPC];
+    own.contains(&error)
+}
+
+/// A run that counted this as refused would tell of a service that holds fewer streams than it does.
+fn no_more(open: usize, error: Errno) -> Error {
+    let doing = format!(
+        "opening a stream of events beside {open} others of its thread, for which this machine has no port, file or memory left (say fewer \
+         `load.users`, or widen net.ipv4.ip_local_port_range)"
+    );
+    Error::io(doing, &error.into())
 }
 
 fn is_gone(error: Errno) -> String {
@@ -302,4 +337,23 @@ fn is_gone(error: Errno) -> String {
 fn is_event_stream(content_type: Option<&[u8]>) -> bool {
     let essence = content_type.and_then(|value| value.split(|byte| *byte == b';').next());
     essence.is_some_and(|essence| essence.trim_ascii().eq_ignore_ascii_case(b"text/event-stream"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: where the generator's machine had no port left, its service was said to hold no more streams.
+    #[test]
+    fn what_this_machine_lacks_is_no_refusal() {
+        assert!(is_own(Errno::ADDRNOTAVAIL) && is_own(Errno::MFILE));
+        assert!(!is_own(Errno::CONNREFUSED) && !is_own(Errno::HOSTUNREACH) && !is_own(Errno::TIMEDOUT));
+        let error = no_more(28_231, Errno::ADDRNOTAVAIL);
+        assert_eq!(error.kind(), crate::ErrorKind::Io);
+        let text = error.to_string();
+        assert!(
+            text.contains("28231 others") && text.contains("`load.users`") && text.contains("os error"),
+            "{text}"
+        );
+    }
 }

@@ -164,6 +164,21 @@ fn a_body_that_is_taken_while_it_comes_is_whole() {
     }
 }
 
+/// Regression: a body that was taken held the room of its last piece, and the memory of its longest, until the next came.
+#[test]
+fn a_body_that_is_taken_while_it_comes_holds_no_room() {
+    const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\n\r\n";
+    let room = Room::of(100 << 10);
+    let mut responses: [Response; 3] = std::array::from_fn(|_| Response::within(room.taken()));
+    for response in &mut responses {
+        response.buffer().extend_from_slice(&[HEAD, &[b'x'; 64 << 10]].concat());
+        let mut taken = Vec::new();
+        assert_eq!(response.advance(false, false), Ok(None));
+        response.take_body(&mut taken);
+        assert!(taken.len() == 64 << 10 && response.buffer().capacity() < 8 << 10);
+    }
+}
+
 #[test]
 fn a_response_that_is_cut_anywhere_is_no_response() {
     for (name, bytes, is_head, closed, ..) in known() {

@@ -3,8 +3,10 @@
 
 use crate::service::{Asked, Reply, Service, answer, bytes_of, start};
 use crate::{CLOSED, OPEN, failures, play, play_share, scenario};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with};
 use std::collections::BTreeMap;
 use std::io::{Result, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,7 +15,7 @@ use touchstone_load::failure::Failure;
 use touchstone_load::limit::Figures;
 use touchstone_load::memory::Process;
 use touchstone_load::merge::merge;
-use touchstone_load::outcome::{Outcome, RowOutcome, SETUP};
+use touchstone_load::outcome::{Outcome, RowOutcome, SETUP, WatchOutcome};
 use touchstone_load::page;
 use touchstone_load::plan::Plan;
 use touchstone_load::report::summary;
@@ -382,6 +384,68 @@ fn a_run_that_is_stopped_waits_for_no_event() {
     let (uploads, deliveries) = rows(&outcome);
     assert_eq!((uploads.ended(), deliveries.ended(), outcome.watches[0].held()), (4, 0, 4));
     assert!(outcome.stopped.is_some() && deliveries.within.is_some_and(|within| within > 0));
+}
+
+/// Regression: streams that were being opened when a run was stopped were told as refused by the service.
+#[test]
+fn a_run_that_is_stopped_while_streams_are_opened_says_of_none_that_it_was_refused() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopping = Arc::clone(&stop);
+    let service = start(move |asked: Asked| match asked.before {
+        0..3 => Reply::Stream(Box::new(|to| {
+            to.write_all(format!("{HEAD}\r\n").as_bytes())?;
+            loop {
+                std::thread::park();
+            }
+        })),
+        _ => {
+            stopping.store(true, Ordering::Relaxed);
+            Reply::Nothing
+        }
+    });
+    let plan = Plan::new(scenario(&service, &format!("{WATCH}{ONCE}"), ""), Share::WHOLE).expect("it is one");
+    let outcome = run_with(&plan, Control::of(&stop), |_| {}).expect("it runs");
+    let refused: u64 = outcome.watches.iter().map(WatchOutcome::refused).sum();
+    assert_eq!((refused, outcome.streams_lost()), (0, 0), "{:?}", outcome.watches);
+    assert!(outcome.stopped.is_some() && !summary(&outcome, 100).contains("DID NOT HOLD"));
+}
+
+/// A service whose queue of connections is full takes none, and refuses none.
+#[test]
+fn a_stream_that_gets_no_connection_in_time_has_no_connection() {
+    let listener = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+        .expect("there is room");
+    bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+    // The look for the service fills it.
+    listen(&listener, 0).expect("it is bound");
+    let address = SocketAddr::try_from(getsockname(&listener).expect("it is bound")).expect("it is of IP");
+    let text = format!(
+        "name = \"t\"\nhost = \"http://{address}\"\n{WATCH}{IMPATIENT}[[request]]\nname = \"ask\"\npath = \"/\"\n"
+    );
+    let outcome = play(Scenario::parse(&text, "test.toml").expect("it is one"));
+    let opening = openings(&outcome);
+    assert_eq!((outcome.watches[0].opened, &opening.failures), (0, &[(Failure::Connect, 8)].into()));
+    assert_eq!(opening.first_wrong[&Failure::Connect], "no answer within 300ms");
+}
+
+/// Regression: a lane that had so many streams read them for as long as all of them brought more, before the first phase.
+#[test]
+fn streams_that_bring_more_than_can_be_read_let_a_run_begin_and_end() {
+    let service = start(|asked: Asked| {
+        if !asked.line.contains("/watch") {
+            return answer("fine");
+        }
+        Reply::Stream(Box::new(|to| {
+            to.write_all(format!("{HEAD}\r\n").as_bytes())?;
+            let comments = format!("{:1023}\n", ":").repeat(64);
+            loop {
+                to.write_all(comments.as_bytes())?;
+            }
+        }))
+    });
+    let load = "[load]\nusers = 300\nconnections = 1\n[[phase]]\nlength = \"50ms\"\nrate = 20\n";
+    let outcome = play(scenario(&service, &format!("{WATCH}{load}"), ""));
+    assert_eq!((outcome.watches[0].held(), rows(&outcome).0.ended()), (300, 1));
 }
 
 #[test]
