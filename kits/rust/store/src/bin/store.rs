@@ -396,7 +396,9 @@ impl From<Error> for Failure {
         let kind = match error.kind() {
             ErrorKind::Busy => FailureKind::Busy,
             ErrorKind::Full => FailureKind::Full,
-            ErrorKind::Io | ErrorKind::Unflushed | ErrorKind::ReadOnly | ErrorKind::NotFound => FailureKind::Io,
+            ErrorKind::Io | ErrorKind::Unflushed | ErrorKind::ReadOnly | ErrorKind::NotFound => {
+                FailureKind::Io
+            }
             ErrorKind::Damaged | ErrorKind::Foreign | ErrorKind::WrongKey | ErrorKind::Encrypted => {
                 FailureKind::Corrupt
             }
