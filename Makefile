@@ -10,9 +10,10 @@ KIT_POOL := kits/rust/pool/Cargo.toml
 KIT_STORE := kits/rust/store/Cargo.toml
 PACKAGE_PYTHON := python/Cargo.toml
 PYTHON ?= python3
-# The kits are workspaces of their own, and their tests take from this folder what has been compiled for the lab's.
+# The kits and the package for Python are workspaces of their own, and their tests and lints take from this folder what has been compiled
+# for the lab's.
 TESTED := --target-dir $(CURDIR)/target
-# The package is built by pip, and linted, in a folder of its own: its engine is compiled once.
+# The package is built by pip in a folder of its own.
 PYTHON_TARGET := $(CURDIR)/target/python
 
 .PHONY: help bench test serve sync fio mutations sanitize simulator tools tools-python tools-cpp tools-java tools-go tools-sanitize browser build format lint unit targets hand-offs kits kits-cpp kits-java kits-go python clean
@@ -21,7 +22,8 @@ help:
 	@echo "make build   target/release/touchstone alone, to be put on the PATH"
 	@echo "make bench   re-test the published claims on this machine, suite by suite: each is built, run and told of before the next"
 	@echo "make test    everything that must pass: format, lints, unit, other systems, hand-offs, kits, drivers, Python, browser, docs, tidy"
-	@echo "make serve   the sync service, built for good and started at http://127.0.0.1:8080 on the file sync.db of this folder"
+	@echo "make serve   the sync service, built quickly and started at http://127.0.0.1:8080 on the file sync.db of this folder"
+	@echo "make sync    the sync service as it is deployed, target/deploy/touchstone-sync (some minutes)"
 	@echo "make fio     the subject page-file beside fio, asked for the same pages of the same file (some minutes)"
 	@echo "make mutations   whether tests of the store find mistakes that are made on purpose (some minutes)"
 	@echo "make sanitize SECONDS=600   the store's tests and its engine under sanitizers of addresses and threads; needs nightly Rust"
@@ -30,7 +32,9 @@ help:
 bench: tools build
 	$(TOUCHSTONE) bench
 
-test: tools tools-python tools-cpp tools-java tools-go browser format lint unit targets hand-offs kits kits-cpp kits-java kits-go python
+# The last of them take nothing that another one has compiled, and much of it is one thread's work: two at a time, each told when it is done.
+test: tools tools-python tools-cpp tools-java tools-go browser format lint unit targets kits
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target hand-offs kits-cpp kits-java kits-go python
 	@echo "All of it passed."
 
 # A missing piece is named with its remedy, before anything is built.
@@ -89,8 +93,10 @@ tools-sanitize: tools
 sync:
 	cargo build --profile deploy --locked --target-dir target --package touchstone-sync
 
-serve: sync
-	target/deploy/touchstone-sync serve
+# Built as the command is, whose compiled parts it takes: in a fresh clone most of the time to a first answer is the build.
+serve:
+	cargo build --release --locked --target-dir target --package touchstone-sync
+	target/release/touchstone-sync serve
 
 build:
 	cargo build --release --locked --target-dir target --package touchstone-cli
@@ -111,7 +117,7 @@ lint:
 	cargo clippy --all-targets --locked --manifest-path $(KIT_NATIVE_DB) $(TESTED) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_POOL) $(TESTED) -- -D warnings
 	cargo clippy --workspace --all-targets --locked --manifest-path $(KIT_STORE) $(TESTED) -- -D warnings
-	PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1 cargo clippy --all-targets --locked --manifest-path $(PACKAGE_PYTHON) --target-dir $(PYTHON_TARGET) -- -D warnings
+	PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1 cargo clippy --all-targets --locked --manifest-path $(PACKAGE_PYTHON) $(TESTED) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
 # The command is built first: the tests of the whole pipeline run it as a user would.
@@ -180,11 +186,13 @@ kits-go: tools-go
 	@unformatted=$$(gofmt -l kits/go); [ -z "$$unformatted" ] || { echo "not as gofmt has it: $$unformatted" >&2; exit 1; }
 	cd kits/go && go vet ./... && go test -count=1 ./...
 
-# The package as a user installs it, in an environment of its own.
+# The package as a user installs it, in an environment of its own, but for the optimisation: most of its time is that of compiling.
+python: export CARGO_TARGET_DIR := $(PYTHON_TARGET)
+python: export CARGO_PROFILE_RELEASE_OPT_LEVEL := 1
 python: tools-python
 	$(PYTHON) -m venv $(PYTHON_TARGET)/venv
-	CARGO_TARGET_DIR=$(PYTHON_TARGET) $(PYTHON_TARGET)/venv/bin/pip install --quiet --disable-pip-version-check './python[test]'
-	cd python && CARGO_TARGET_DIR=$(PYTHON_TARGET) $(PYTHON_TARGET)/venv/bin/pytest --quiet
+	$(PYTHON_TARGET)/venv/bin/pip install --quiet --disable-pip-version-check './python[test]'
+	cd python && $(PYTHON_TARGET)/venv/bin/pytest --quiet
 	cd kits/python && $(PYTHON_TARGET)/venv/bin/pytest --quiet -p no:cacheprovider tests
 
 clean:

@@ -50,7 +50,9 @@ def program() -> Path:
     if shutil.which("cargo") is None:
         pytest.skip("cargo is missing, which builds the service")
     target = PROJECT / "target"
-    command = ["cargo", "build", "--quiet", "--locked", "--package", "touchstone-sync", "--target-dir", str(target)]
+    # An example has the features that the tests of the workspace have: where these were run, the service is compiled already.
+    what = ["--workspace", "--bin", "touchstone-sync", "--example", "todo_list"]
+    command = ["cargo", "build", "--quiet", "--locked", *what, "--target-dir", str(target)]
     built = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     return target / "debug" / "touchstone-sync"
@@ -373,6 +375,8 @@ def test_an_exception_of_a_watchs_function_is_reported_where_nobody_waits(
 @pytest.mark.skipif(sys.platform == "win32", reason="a process is not sent Ctrl-C alone there")
 def test_a_sync_is_interrupted(tmp_path: Path) -> None:
     """What listens never answers, and the client would wait for a minute."""
+    # A shell lets what it starts in the background ignore Ctrl-C, and Python then leaves it so.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with Replica.open(tmp_path / "phone.db", url, "tsync_1", attempts=1) as phone:

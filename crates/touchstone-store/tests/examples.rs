@@ -1,25 +1,14 @@
 //! The examples, run: each ends well, and prints what it says it does.
 
+mod built;
+
+use built::example;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// What runs an example. Cargo has built it already where all of the package's tests are run, and else does so now.
-fn example(name: &str) -> Command {
-    let test = std::env::current_exe().expect("a test is a program");
-    // A test lies in `<target>/<profile>/deps`.
-    let target = test.ancestors().nth(3).expect("it lies below the target folder");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(env!("CARGO_MANIFEST_DIR")).arg("run").arg("--target-dir").arg(target);
-    if !cfg!(debug_assertions) {
-        cargo.arg("--release");
-    }
-    cargo.args(["--quiet", "--example", name]);
-    cargo
-}
-
 /// What an example prints.
 fn printed(name: &str) -> String {
-    let output = example(name).output().expect("cargo can be started");
+    let output = Command::new(example(name)).output().expect("it is there");
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("it prints text")
 }
@@ -79,9 +68,9 @@ struct Talk {
 
 impl Talk {
     fn about(path: &std::path::Path) -> Talk {
-        let mut command = example("together");
-        command.arg("--").arg(path).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut process = command.spawn().expect("cargo can be started");
+        let mut command = Command::new(example("together"));
+        command.arg(path).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().expect("it is there");
         let says = process.stdin.take().expect("it is piped");
         let hears = BufReader::new(process.stdout.take().expect("it is piped"));
         Talk { process, says, hears }

@@ -1,39 +1,52 @@
-//! The store's guides, run: the snippets of each part of a page are one program, from top to bottom.
+//! The store's guides, run: the snippets of each part of a page are one function, from top to bottom. A page is one program, which is
+//! compiled and linked once.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The pages, and how many programs each has at least.
+/// The pages, and how many parts each has at least.
 const PAGES: [(&str, usize); 2] = [("guide-store", 8), ("guide-live", 7)];
 
-/// What each program begins with: a page says that `path` is where the file is to be.
-const BEGIN: &str = "\
-//! A part of the guide.
-#![allow(dead_code, unused_imports, unused_variables)]
+/// What a page's program begins with.
+const BEGIN: &str = "//! A guide.\n#![allow(dead_code, unused_imports, unused_variables)]\n";
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// What each part begins with: a page says that `path` is where the file is to be.
+const BEGIN_PART: &str = "\
+pub fn run() -> Result<(), Box<dyn std::error::Error>> {
 let directory = tempfile::tempdir()?;
 let path = directory.path().join(\"tasks.db\");
 ";
 
 /// The snippets below one heading of the second level. Those below one of the third have a scope of their own.
-struct Program {
+struct Part {
     name: String,
     body: String,
     in_scope: bool,
 }
 
-impl Program {
+impl Part {
     fn text(&self) -> String {
         let end = if self.in_scope { "}\n" } else { "" };
-        format!("{BEGIN}{}{end}Ok(())\n}}\n", self.body)
+        format!("mod {} {{\n{BEGIN_PART}{}{end}Ok(())\n}}\n}}\n", self.name, self.body)
+    }
+
+    /// Runs it, and names it where it fails.
+    fn call(&self) -> String {
+        format!("{0}::run().map_err(|error| format!(\"{0}: {{error}}\"))?;\n", self.name)
     }
 }
 
-/// The programs of a page.
-fn programs(page: &str) -> Vec<Program> {
-    let mut programs: Vec<Program> = Vec::new();
+/// The parts of a page, one after the other.
+fn program(parts: &[Part]) -> String {
+    let modules: String = parts.iter().map(Part::text).collect();
+    let calls: String = parts.iter().map(Part::call).collect();
+    format!("{BEGIN}{modules}fn main() -> Result<(), Box<dyn std::error::Error>> {{\n{calls}Ok(())\n}}\n")
+}
+
+/// The parts of a page.
+fn parts(page: &str) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
     let (mut in_block, mut in_rust) = (false, false);
     for line in page.lines() {
         if let Some(language) = line.strip_prefix("```") {
@@ -41,18 +54,18 @@ fn programs(page: &str) -> Vec<Program> {
             in_block = !in_block;
         } else if !in_block && let Some(heading) = line.strip_prefix("## ") {
             let name = heading.to_lowercase().replace(|c: char| !c.is_alphanumeric(), "_");
-            programs.push(Program { name, body: String::new(), in_scope: false });
-        } else if let Some(program) = programs.last_mut() {
+            parts.push(Part { name, body: String::new(), in_scope: false });
+        } else if let Some(part) = parts.last_mut() {
             if in_rust {
-                writeln!(program.body, "{line}").expect("text can be written");
+                writeln!(part.body, "{line}").expect("text can be written");
             } else if !in_block && line.starts_with("### ") {
-                program.body.push_str(if program.in_scope { "}\n{\n" } else { "{\n" });
-                program.in_scope = true;
+                part.body.push_str(if part.in_scope { "}\n{\n" } else { "{\n" });
+                part.in_scope = true;
             }
         }
     }
-    programs.retain(|program| program.body.contains(';'));
-    programs
+    parts.retain(|part| part.body.contains(';'));
+    parts
 }
 
 /// Writes a program unless it is there as it is.
@@ -66,28 +79,25 @@ fn write(path: &Path, text: &str) {
 fn every_snippet_of_the_guides_does_what_the_page_says() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let run = trybuild::TestCases::new();
-    for (name, programs_min) in PAGES {
+    for (name, parts_min) in PAGES {
         let page = fs::read_to_string(root.join(format!("../../docs/{name}.md"))).expect("the page is there");
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-        fs::create_dir_all(&folder).expect("a folder can be made");
-        let programs = programs(&page);
-        assert!(programs.len() >= programs_min, "only {} parts were found in {name}", programs.len());
-        for program in programs {
-            let path = folder.join(format!("{}.rs", program.name));
-            write(&path, &program.text());
-            run.pass(path);
-        }
+        let parts = parts(&page);
+        assert!(parts.len() >= parts_min, "only {} parts were found in {name}", parts.len());
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.rs"));
+        write(&path, &program(&parts));
+        run.pass(path);
     }
 }
 
 #[test]
-fn what_stands_below_one_heading_is_one_program() {
+fn what_stands_below_one_heading_is_one_part() {
     let page = "# T\n\n## One Two\n\n```rust\nlet a = 1;\n```\n\n```text\nno\n```\n\n### Three\n\n```rust\nlet b = a;\n```\n\n## Empty\n";
-    let found = programs(page);
+    let found = parts(page);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].name, "one_two");
     let text = found[0].text();
-    assert!(text.ends_with("\nlet a = 1;\n{\nlet b = a;\n}\nOk(())\n}\n"), "{text}");
+    assert!(text.starts_with("mod one_two {\n"), "{text}");
+    assert!(text.ends_with("\nlet a = 1;\n{\nlet b = a;\n}\nOk(())\n}\n}\n"), "{text}");
 }
 
 /// What a program can be told, it must be able to look up.

@@ -1,41 +1,37 @@
 //! The example: a list on two devices that edit apart, and in a browser that shows it as it changes.
 
+#[path = "../../touchstone-store/tests/built/mod.rs"]
+mod built;
 mod support;
 
+use built::example;
 use headless_chrome::protocol::cdp::Page::CaptureScreenshotFormatOption;
 use headless_chrome::{Browser, LaunchOptions};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use std::time::Duration;
 use support::{Fault, Hosted};
 
-/// What runs the example, for a device. Cargo has built it already where all of the package's tests are run, and else does so now.
+static TODO_LIST: LazyLock<PathBuf> = LazyLock::new(|| example("todo_list"));
+
+/// What runs the example, for a device.
 fn todo(hosted: &Hosted, device: &str, words: &[&str]) -> Command {
-    let test = std::env::current_exe().expect("a test is a program");
-    // A test lies in `<target>/<profile>/deps`.
-    let target = test.ancestors().nth(3).expect("it lies below the target folder");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(env!("CARGO_MANIFEST_DIR")).arg("run").arg("--target-dir").arg(target);
-    if !cfg!(debug_assertions) {
-        cargo.arg("--release");
-    }
-    cargo
-        .args(["--quiet", "--example", "todo_list", "--", "--device", device, "--file"])
-        .arg(hosted.path(device))
-        .args(words);
-    cargo.env("TOUCHSTONE_SYNC_URL", &hosted.address).env("TOUCHSTONE_SYNC_TOKEN", &hosted.token);
-    cargo
+    let mut todo = Command::new(&*TODO_LIST);
+    todo.args(["--device", device, "--file"]).arg(hosted.path(device)).args(words);
+    todo.env("TOUCHSTONE_SYNC_URL", &hosted.address).env("TOUCHSTONE_SYNC_TOKEN", &hosted.token);
+    todo
 }
 
 fn printed(hosted: &Hosted, device: &str, words: &[&str]) -> String {
-    let output = todo(hosted, device, words).output().expect("cargo can be started");
+    let output = todo(hosted, device, words).output().expect("it is there");
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("it prints text")
 }
 
-/// A process that is killed when it is dropped. On Unix `cargo run` becomes the program that it runs.
+/// A process that is killed when it is dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -72,8 +68,7 @@ fn two_devices_edit_their_list_apart_and_come_to_the_same() {
 #[test]
 fn a_device_that_watches_prints_what_another_one_adds() {
     let hosted = Hosted::start();
-    let mut child =
-        todo(&hosted, "laptop", &["watch"]).stdout(Stdio::piped()).spawn().expect("cargo can be started");
+    let mut child = todo(&hosted, "laptop", &["watch"]).stdout(Stdio::piped()).spawn().expect("it is there");
     let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines().map(Result::unwrap);
     let _watching = Running(child);
     assert_eq!(lines.next().as_deref(), Some("---"), "there is nothing yet");
@@ -95,7 +90,7 @@ fn a_program_that_is_killed_while_it_syncs_loses_no_edit_and_stores_none_twice()
         let stored = hosted.stored().len();
         // The first is asked whose the token is.
         hosted.faults(&[Fault::None, Fault::HoldsAnswer]);
-        let running = Running(todo(&hosted, "phone", &["sync"]).spawn().expect("cargo can be started"));
+        let running = Running(todo(&hosted, "phone", &["sync"]).spawn().expect("it is there"));
         hosted.wait_stored(stored + 1);
         drop(running);
         assert_eq!(printed(&hosted, "phone", &["sync"]), "sent 1, fetched 0\n");

@@ -1,7 +1,10 @@
 //! The guide: its snippets stand here to the letter, as parts of what is run, and its commands are run as they are.
 
+#[path = "../../touchstone-store/tests/built/mod.rs"]
+mod built;
 mod support;
 
+use built::example;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -232,18 +235,11 @@ fn the_guides_commands_print_what_it_says() {
     let [commands, printed] = blocks(&guide, "text")[..] else {
         panic!("the guide has its commands and what they print")
     };
-    let test = std::env::current_exe().expect("a test is a program");
-    // A test lies in `<target>/<profile>/deps`.
-    let target = test.ancestors().nth(3).expect("it lies below the target folder");
-    let run = format!(
-        "{} run --manifest-path {} --target-dir {}",
-        env!("CARGO"),
-        root().join("Cargo.toml").display(),
-        target.display()
-    );
-    let commands = commands.replace("cargo run", &run);
+    let run = "cargo run --quiet -p touchstone-sync-client --example todo_list --";
+    assert!(commands.contains(run), "{commands}");
+    let commands = commands.replace(run, &example("todo_list").display().to_string());
     let commands =
-        commands.replace("target/deploy/touchstone-sync token create --user ada", "printenv TOKEN");
+        commands.replace("target/release/touchstone-sync token create --user ada", "printenv TOKEN");
     let folder = tempfile::tempdir().unwrap();
     let mut shell = Command::new("bash");
     shell.args(["-e", "-c", &commands]).current_dir(&folder);
