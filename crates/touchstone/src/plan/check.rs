@@ -1,12 +1,11 @@
 //! What a plan must say to be run at all. A person may have edited it, so nothing is taken for granted.
 
-use super::{
-    GETS, Plan, PlannedArm, PlannedCase, PlannedLane, PlannedSuite, SLICE_MS, SLICE_MS_RANGE, setting,
-};
+use super::{GETS, Plan, PlannedArm, PlannedCase, PlannedLane, PlannedSuite, SLICE_MS, setting};
 use crate::error::Error;
 use crate::name::{file_name, unique};
 use crate::suite::{By, Claim, ClaimTest, Published, Scaled, Suite, case_item};
 use crate::written::Mistake;
+use std::ops::RangeInclusive;
 use touchstone_protocol::{RecordKind, TYPED_TABLES, Verb, Watched};
 
 /// The most bytes of records a case may need: they are generated once and held by the lab and by every driver.
@@ -23,6 +22,9 @@ const KNOWN_BYTES: u64 = 4;
 
 /// The most often that records are churned: a file has the same free pages long before.
 const CHURN_MAX: u32 = 1_000;
+
+/// How many milliseconds a slice of calibrated length may take.
+const SLICE_MS_RANGE: RangeInclusive<u32> = 1..=1_000;
 
 /// The most subscriptions of a case.
 const SUBSCRIPTIONS_MAX: u64 = 1 << 20;

@@ -1,8 +1,9 @@
-//! A case of a suite, settled for a plan: its data, its arms with their settings, and its lanes at one size.
+//! Suites settled for a plan: the cases that were chosen of them, with their data, their arms and settings, and their lanes at one
+//! size.
 
 use super::{
-    Choice, MIXED, PlannedArm, PlannedCase, PlannedDataset, PlannedLane, PlannedLoad, PlannedOrder,
-    PlannedWatch, SLICE_MS,
+    Choice, MIXED, PLAN_VERSION, Plan, PlannedArm, PlannedCase, PlannedDataset, PlannedLane, PlannedLoad,
+    PlannedOrder, PlannedSuite, PlannedWatch, SLICE_MS, setting,
 };
 use crate::error::{Error, Result};
 use crate::kit::Kits;
@@ -19,11 +20,66 @@ const MARGIN: f64 = 0.01;
 /// The same where commits wait for the disk, which varies more than that from launch to launch.
 const MARGIN_OF_FLUSHES: f64 = 0.10;
 
+impl Plan {
+    /// Plans suites.
+    ///
+    /// # Errors
+    /// When a suite names a contender that no kit has, or the choice names a case or contender that no suite has.
+    pub fn new(suites: &[Suite], kits: &Kits, choice: &Choice) -> Result<Plan> {
+        let mut plan = Plan {
+            plan_version: PLAN_VERSION,
+            size: choice.size,
+            seed: choice.seed,
+            looks: choice.looks.clone(),
+            family: 1,
+            each_alone: false,
+            suites: Vec::new(),
+            cases: Vec::new(),
+            left_out: Vec::new(),
+        };
+        choice.check(suites)?;
+        setting::check(suites, kits)?;
+        for suite in suites {
+            let planned = plan.cases.len();
+            for case in suite.cases.iter().filter(|case| choice.concerns(case)) {
+                let scaled = case.at(choice.size).into_iter();
+                for scaled in scaled.filter(|scaled| choice.takes_case(&suite.name, &case.id, &scaled.id)) {
+                    plan.cases.push(settle_case(suite, case, &scaled, kits, choice)?);
+                }
+            }
+            // A suite of which no case was chosen is not part of the run.
+            if plan.cases.len() == planned {
+                continue;
+            }
+            plan.suites.push(PlannedSuite::of(suite));
+        }
+        plan.check().map_err(|fault| fault.in_suites(suites))?;
+        Ok(plan)
+    }
+}
+
+impl PlannedSuite {
+    fn of(suite: &Suite) -> PlannedSuite {
+        PlannedSuite {
+            name: suite.name.clone(),
+            title: suite.title.clone(),
+            source: suite.source.clone(),
+            device: suite.device.clone(),
+            references: suite.references.clone(),
+            stand_ins: suite.stand_ins.clone(),
+            published_loads: suite.published_loads.clone(),
+            curves: suite.curves.clone(),
+            published_rows: suite.published_rows.clone(),
+            claims: suite.claims.clone(),
+        }
+    }
+}
+
 /// A case with nothing left open, and with its numbers in the full size, where that has it.
 ///
 /// # Errors
 /// When it names a contender that no kit has, or asks one for what that cannot do.
-pub(super) fn case(
+fn settle_case(
     suite: &Suite,
     case: &Case,
     scaled: &ScaledCase,
