@@ -35,7 +35,7 @@ use touchstone_protocol::{
 use watching::Survey;
 
 /// Everything a launch of a case plays with.
-pub struct Stage<'s> {
+pub struct CaseContext<'s> {
     /// Where the drivers are.
     pub project: &'s Project,
     /// The case.
@@ -80,7 +80,7 @@ fn discard(path: &Path) {
 
 /// An arm in a launch: its process, its database, and what became of it.
 pub struct Player<'s> {
-    stage: &'s Stage<'s>,
+    context: &'s CaseContext<'s>,
     /// The arm.
     pub arm: &'s PlannedArm,
     /// Who answered.
@@ -120,7 +120,7 @@ impl<'s> Player<'s> {
     /// # Errors
     /// When the lab itself fails, as on a full disk.
     pub fn enter(
-        stage: &'s Stage<'s>,
+        context: &'s CaseContext<'s>,
         arm: &'s PlannedArm,
         template: &'s Place,
         scratch: &Path,
@@ -130,7 +130,7 @@ impl<'s> Player<'s> {
         let place = Place::new(scratch.join(nameless(random)))?;
         place.restore(template)?;
         let mut player = Player {
-            stage,
+            context,
             arm,
             hello: None,
             place,
@@ -143,10 +143,10 @@ impl<'s> Player<'s> {
             survey: Survey::default(),
             settings: Settings::new(),
             next: Start::default(),
-            contents: stage.data.contents(),
+            contents: context.data.contents(),
             plan: Plan::default(),
-            stored: stage.case.filled,
-            acknowledged: stage.case.filled,
+            stored: context.case.filled,
+            acknowledged: context.case.filled,
             failing: false,
             failed_with: None,
             outcome: Outcome::Completed,
@@ -159,7 +159,7 @@ impl<'s> Player<'s> {
 
     /// Starts the driver, as every process of it in this launch is started.
     fn command(&self) -> Result<Command> {
-        self.surroundings.around(self.stage.project.command(self.arm)?)
+        self.surroundings.around(self.context.project.command(self.arm)?)
     }
 
     /// Hears who the driver is, hands over the data, and opens the database. What fails ends its part.
@@ -180,7 +180,7 @@ impl<'s> Player<'s> {
     /// Starts its process and does not wait for it.
     fn start(&mut self) -> Result<SessionResult<()>> {
         let command = self.command()?;
-        Ok(Session::start(command, self.stage.manners.clone()).map(|mut session| {
+        Ok(Session::start(command, self.context.manners.clone()).map(|mut session| {
             session.greet();
             self.session = Some(session);
         }))
@@ -195,7 +195,7 @@ impl<'s> Player<'s> {
 
     fn require_capabilities(&self) -> SessionResult<()> {
         let has = &self.hello.as_ref().expect("it has said hello").capabilities;
-        match self.stage.case.capabilities(self.arm).iter().find(|wanted| !has.contains(wanted)) {
+        match self.context.case.capabilities(self.arm).iter().find(|wanted| !has.contains(wanted)) {
             None => Ok(()),
             Some(wanted) => Err(SessionError::Refused(Failure {
                 kind: FailureKind::Unsupported,
@@ -206,13 +206,13 @@ impl<'s> Player<'s> {
 
     fn prepare(&mut self) -> SessionResult<()> {
         let request = Request::Prepare {
-            record: self.stage.case.dataset.record,
-            dataset: self.stage.data.dataset_file(),
-            operations: Some(self.stage.data.operations_file.clone()),
-            states: self.stage.data.states_file(),
-            subscriptions: self.stage.data.subscriptions_file(),
+            record: self.context.case.dataset.record,
+            dataset: self.context.data.dataset_file(),
+            operations: Some(self.context.data.operations_file.clone()),
+            states: self.context.data.states_file(),
+            subscriptions: self.context.data.subscriptions_file(),
         };
-        let data = self.stage.data;
+        let data = self.context.data;
         let wanted = (data.operations(), data.states(), data.subscriptions());
         match self.ask(&request)? {
             Reply::Prepare { operations, states, subscriptions, .. }
@@ -239,7 +239,7 @@ impl<'s> Player<'s> {
     /// # Errors
     /// When the lab itself fails.
     fn settle(&mut self) -> Result<SessionResult<()>> {
-        let case = self.stage.case;
+        let case = self.context.case;
         if case.cache == Cache::Warm && !case.restore {
             return Ok(Ok(()));
         }
@@ -249,8 +249,8 @@ impl<'s> Player<'s> {
         if case.restore {
             self.place.restore(self.template)?;
             self.next = Start::default();
-            self.contents = self.stage.data.contents();
-            (self.stored, self.acknowledged) = (self.stage.case.filled, self.stage.case.filled);
+            self.contents = self.context.data.contents();
+            (self.stored, self.acknowledged) = (self.context.case.filled, self.context.case.filled);
         }
         if case.cache == Cache::Evicted {
             if let Err(strange) = plain(&self.place)? {
@@ -306,8 +306,8 @@ impl<'s> Player<'s> {
         let wrong: Vec<String> = lanes
             .iter()
             .zip(&sample.lanes)
-            .filter(|_| !self.stage.case.unchecked)
-            .filter_map(|(lane, answer)| self.stage.data.wrong(&self.contents, lane, &lanes, answer))
+            .filter(|_| !self.context.case.unchecked)
+            .filter_map(|(lane, answer)| self.context.data.wrong(&self.contents, lane, &lanes, answer))
             .collect();
         self.next.operation += self.arm.records_used(calibrated);
         self.next.state += self.arm.states_used(calibrated);
@@ -319,7 +319,7 @@ impl<'s> Player<'s> {
             self.outcome = Outcome::Void;
             self.error = Some(wrong.clone());
         }
-        let commits = self.stage.data.commits(&lanes, &sample.lanes);
+        let commits = self.context.data.commits(&lanes, &sample.lanes);
         let played = Played { lanes, sample, witness, wrong, commits };
         let kept = kept.check(&played, self.arm);
         if played.wrong.is_none() {
@@ -330,13 +330,13 @@ impl<'s> Player<'s> {
 
     /// Asks what comes before a slice, where its gets have an order that goes on from there. Nothing of it counts but that it is right.
     fn ask_before(&mut self) -> SessionResult<()> {
-        let Some(lane) = self.stage.case.asked_before() else { return Ok(()) };
+        let Some(lane) = self.context.case.asked_before() else { return Ok(()) };
         let reply = self.ask(&Request::Run(Run::of(vec![lane.clone()])))?;
         let Reply::Run(sample) = reply else { return Err(unexpected("run", &reply)) };
         let [answer] = &sample.lanes[..] else {
             return Err(SessionError::Rubbish(format!("it answered {} of 1 lanes", sample.lanes.len())));
         };
-        match self.stage.data.wrong(&self.contents, &lane, std::slice::from_ref(&lane), answer) {
+        match self.context.data.wrong(&self.contents, &lane, std::slice::from_ref(&lane), answer) {
             Some(wrong) => Err(SessionError::Wrong(wrong)),
             None => Ok(()),
         }
@@ -346,12 +346,12 @@ impl<'s> Player<'s> {
     fn lanes_at(&self, first: u64, calibrated: u64) -> Vec<Lane> {
         let inserts = self.arm.records_used(calibrated) > 0;
         let operation = if inserts { self.next.operation } else { first };
-        self.stage.case.lanes_at(self.arm, Start { operation, ..self.next }, calibrated)
+        self.context.case.lanes_at(self.arm, Start { operation, ..self.next }, calibrated)
     }
 
     /// What a lane did to the database.
     fn done(&mut self, lane: &Lane, answer: &LaneSample) {
-        self.stage.data.play(&mut self.contents, lane, answer);
+        self.context.data.play(&mut self.contents, lane, answer);
         self.failing |= answer.failed() > 0;
         if lane.verb.inserts() {
             self.stored += lane.count;
@@ -365,7 +365,7 @@ impl<'s> Player<'s> {
     /// Opens, and subscribes where the case watches anything.
     fn reopen_watching(&mut self) -> SessionResult<()> {
         self.reopen()?;
-        let Some(count) = self.stage.case.watched_before(self.arm) else { return Ok(()) };
+        let Some(count) = self.context.case.watched_before(self.arm) else { return Ok(()) };
         match self.ask(&Request::Watch { count })? {
             Reply::Watch => Ok(()),
             other => Err(unexpected("watch", &other)),
@@ -375,8 +375,8 @@ impl<'s> Player<'s> {
     fn reopen(&mut self) -> SessionResult<()> {
         let request = Request::Open {
             directory: self.place.path().to_owned(),
-            record: self.stage.case.dataset.record,
-            schema: self.arm.schema(self.stage.case, false),
+            record: self.context.case.dataset.record,
+            schema: self.arm.schema(self.context.case, false),
             settings: self.arm.settings.clone(),
         };
         match self.ask(&request)? {
@@ -433,7 +433,7 @@ pub fn series_file(record: &Path, case: &str, arm: &str, launch: usize) -> PathB
 /// # Errors
 /// When the lab itself fails.
 pub fn enter_all<'s>(
-    stage: &'s Stage<'s>,
+    context: &'s CaseContext<'s>,
     arms: &[(&'s PlannedArm, &'s Place)],
     scratch: &Path,
     processor: Option<usize>,
@@ -443,7 +443,7 @@ pub fn enter_all<'s>(
     let order = random_order(arms.len(), random);
     for index in &order {
         let (arm, template) = arms[*index];
-        players[*index] = Some(Player::enter(stage, arm, template, scratch, processor, random)?);
+        players[*index] = Some(Player::enter(context, arm, template, scratch, processor, random)?);
     }
     for index in order {
         players[index].iter_mut().for_each(Player::be_introduced);

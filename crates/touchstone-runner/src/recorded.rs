@@ -3,7 +3,7 @@
 //! Every commit is a request of its own, so the reply that acknowledges it cuts the trace where it belongs.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::launch::Stage;
+use crate::launch::CaseContext;
 use crate::place::Place;
 use crate::random::Stream;
 use crate::session::{Manners, Session, SessionError, SessionResult};
@@ -35,14 +35,14 @@ const GRACE: Duration = Duration::from_secs(10);
 /// # Errors
 /// When the lab itself fails or the user stops it. An arm that cannot be recorded has a line that says why.
 pub fn record_syncs(
-    stage: &Stage<'_>,
+    context: &CaseContext<'_>,
     templates: &[(&PlannedArm, &Place)],
     scratch: &Path,
     random: &mut Stream,
     writer: &mut Writer,
 ) -> Result<()> {
     let unavailable = touchstone_recorder::unavailable();
-    for arm in stage.case.arms.iter().filter(|arm| arm.commit().is_some()) {
+    for arm in context.case.arms.iter().filter(|arm| arm.commit().is_some()) {
         let template = templates.iter().find(|(known, _)| known.name == arm.name);
         let counted = match (&unavailable, template) {
             (Some(why), _) => Err(why.clone()),
@@ -51,14 +51,14 @@ pub fn record_syncs(
                 let place = Place::new(scratch.join(nameless(random)))?;
                 place.restore(template)?;
                 let surroundings = Surroundings::new(scratch, random)?;
-                let command = surroundings.around(stage.project.command(arm)?)?;
-                Recorded { stage, arm }.pass(command, place.path())
+                let command = surroundings.around(context.project.command(arm)?)?;
+                Recorded { context, arm }.pass(command, place.path())
             }
         };
-        if stage.manners.stop.load(Ordering::Relaxed) {
+        if context.manners.stop.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Interrupted, "the run was stopped"));
         }
-        let count = counted.unwrap_or_else(|why| SyncCount::unavailable(&stage.case.id, &arm.name, &why));
+        let count = counted.unwrap_or_else(|why| SyncCount::unavailable(&context.case.id, &arm.name, &why));
         writer.line(file::SYNCS, &count)?;
     }
     writer.flush()
@@ -71,14 +71,14 @@ struct Commit {
 }
 
 struct Recorded<'r> {
-    stage: &'r Stage<'r>,
+    context: &'r CaseContext<'r>,
     arm: &'r PlannedArm,
 }
 
 impl Recorded<'_> {
     fn pass(&self, command: Command, directory: &Path) -> std::result::Result<SyncCount, String> {
         let talk = |session| self.talk(session, directory).map_err(|error| error.to_string());
-        let trace = traced(command, directory, self.stage.manners, talk)?;
+        let trace = traced(command, directory, self.context.manners, talk)?;
         let count = self.count(&trace);
         let (asked, seen) = (self.commits().len() as u64, count.commits);
         if seen < asked {
@@ -89,18 +89,18 @@ impl Recorded<'_> {
 
     fn talk(&self, mut session: Session, directory: &Path) -> SessionResult<()> {
         session.hello()?;
-        let record = self.stage.case.dataset.record;
+        let record = self.context.case.dataset.record;
         session.ask(&Request::Prepare {
             record,
-            dataset: self.stage.data.dataset_file(),
-            operations: Some(self.stage.data.operations_file.clone()),
-            states: self.stage.data.states_file(),
+            dataset: self.context.data.dataset_file(),
+            operations: Some(self.context.data.operations_file.clone()),
+            states: self.context.data.states_file(),
             subscriptions: None,
         })?;
         session.ask(&Request::Open {
             directory: directory.to_owned(),
             record,
-            schema: self.arm.schema(self.stage.case, false),
+            schema: self.arm.schema(self.context.case, false),
             settings: self.arm.settings.clone(),
         })?;
         for Commit { lane, .. } in self.commits() {
@@ -119,8 +119,8 @@ impl Recorded<'_> {
         let (verb, operations) = self.arm.commit().expect("only committing arms are recorded");
         let there = match verb {
             Verb::DeleteMany => 1,
-            verb if verb.updates() => self.stage.data.states(),
-            _ => self.stage.data.operations(),
+            verb if verb.updates() => self.context.data.states(),
+            _ => self.context.data.operations(),
         };
         let commit = |number| {
             let from = number * operations;
@@ -135,7 +135,7 @@ impl Recorded<'_> {
     /// Bytes that must have reached the disk for a commit: a quarter of its records as the lab writes them, for an engine may
     /// compress. Nothing is left of what is deleted.
     fn bytes_to_keep(&self, lane: &Lane) -> u64 {
-        let data = self.stage.data;
+        let data = self.context.data;
         let bytes = match lane.verb {
             Verb::DeleteMany => 0,
             Verb::Mix => data.bytes_of_state() * data.updates_of(lane),
@@ -167,7 +167,7 @@ impl Recorded<'_> {
         let both = || commits.iter().zip(&asked);
         let written = both().filter(|(kept, commit)| kept.bytes >= commit.bytes).count() as u64;
         let durable = both().filter(|(kept, commit)| self.is_durable(kept, commit)).count() as u64;
-        let (case, arm) = (&self.stage.case.id, &self.arm.name);
+        let (case, arm) = (&self.context.case.id, &self.arm.name);
         SyncCount {
             syncs_at_close: of("close").iter().map(|close| close.awaited).sum(),
             written_commits: Some(written),

@@ -10,13 +10,13 @@ pub(crate) use block::Block;
 use crate::data::{CaseData, Datasets};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kits::Project;
-use crate::launch::{Kept, Player, Stage, enter_all, latency_file, make_template, series_file};
+use crate::launch::{CaseContext, Kept, Player, enter_all, latency_file, make_template, series_file};
 use crate::place::Place;
 use crate::probe::FlushProbe;
 use crate::processor::Confined;
 use crate::random::{Seeds, Stream, block_order, random_order, stream};
 use crate::recorded::record_syncs;
-use crate::service::{self, Tools};
+use crate::service::{self, ServiceContext, Tools};
 use crate::session::{Manners, SessionError};
 use crate::strays;
 use crate::surroundings::nameless;
@@ -120,11 +120,11 @@ pub fn run(plan: &Plan, setting: &Setting<'_>, writer: &mut Writer) -> Result<()
         let mut random = stream(plan.seed, &format!("recorded {}", case.case.id));
         let place = Place::new(scratch.path().join(nameless(&mut random)))?;
         if case.case.load.is_some() {
-            let stage = service_stage(case.case, setting);
-            case.services.record(&stage, &case.playing(), place.path(), &mut random, writer)?;
+            let context = service_context(case.case, setting);
+            case.services.record(&context, &case.playing(), place.path(), &mut random, writer)?;
             continue;
         }
-        record_syncs(&case.stage(setting), &case.arms(), place.path(), &mut random, writer)?;
+        record_syncs(&case.context(setting), &case.arms(), place.path(), &mut random, writer)?;
     }
     Ok(())
 }
@@ -137,8 +137,8 @@ pub(crate) fn stopped(manners: &Manners) -> Result<()> {
     Ok(())
 }
 
-fn service_stage<'s>(case: &'s PlannedCase, setting: &'s Setting<'_>) -> service::Stage<'s> {
-    service::Stage { project: setting.project, case, manners: &setting.manners, tools: &setting.tools }
+fn service_context<'s>(case: &'s PlannedCase, setting: &'s Setting<'_>) -> ServiceContext<'s> {
+    ServiceContext { project: setting.project, case, manners: &setting.manners, tools: &setting.tools }
 }
 
 /// Databases to start from, shared by all arms that start from the same.
@@ -150,12 +150,12 @@ struct Templates {
 impl Templates {
     fn get(
         &mut self,
-        stage: &Stage<'_>,
+        context: &CaseContext<'_>,
         arm: &PlannedArm,
         scratch: &Place,
         seed: u64,
     ) -> Result<std::result::Result<Rc<Place>, SessionError>> {
-        let case = stage.case;
+        let case = context.case;
         let key = format!(
             "{} {} {} {:?} {} {} {} {:?} {} {:?} {:?} {:?}",
             case.suite(),
@@ -177,7 +177,7 @@ impl Templates {
         let mut random = stream(seed, &format!("template {} {}", case.id, arm.name));
         // A folder in a folder, as that of a launch is.
         let folder = scratch.path().join(nameless(&mut random));
-        Ok(make_template(stage, arm, &folder, &mut random)?.map(|place| {
+        Ok(make_template(context, arm, &folder, &mut random)?.map(|place| {
             let place = Rc::new(place);
             self.made.insert(key, Rc::clone(&place));
             place
@@ -221,15 +221,15 @@ impl<'p> CaseRun<'p> {
         };
         for arm in case.arms.iter().filter(|_| case.load.is_some()) {
             let mut random = stream(plan.seed, &format!("template {} {}", case.id, arm.name));
-            let stage = service_stage(case, setting);
-            if let Err(error) = run.services.make(&stage, arm, scratch.path(), &mut random)? {
+            let context = service_context(case, setting);
+            if let Err(error) = run.services.make(&context, arm, scratch.path(), &mut random)? {
                 stopped(&setting.manners)?;
                 run.drop_arm(arm, &error, writer)?;
             }
         }
         for arm in case.arms.iter().filter(|_| case.load.is_none()) {
-            let stage = run.stage(setting);
-            match templates.get(&stage, arm, scratch, plan.seed)? {
+            let context = run.context(setting);
+            match templates.get(&context, arm, scratch, plan.seed)? {
                 Ok(template) => {
                     run.templates.insert(arm.name.clone(), template);
                 }
@@ -297,8 +297,8 @@ impl<'p> CaseRun<'p> {
         )
     }
 
-    fn stage<'s>(&'s self, setting: &'s Setting<'_>) -> Stage<'s> {
-        Stage { project: setting.project, case: self.case, data: &self.data, manners: &setting.manners }
+    fn context<'s>(&'s self, setting: &'s Setting<'_>) -> CaseContext<'s> {
+        CaseContext { project: setting.project, case: self.case, data: &self.data, manners: &setting.manners }
     }
 
     /// One processor for this thread and the drivers that it will start, where the case needs no more.
@@ -320,13 +320,13 @@ impl<'p> CaseRun<'p> {
         let Some(count_max) = open_lanes().map(|lane| calibrated_count_max(lane.verb)).min() else {
             return Ok(());
         };
-        let stage = self.stage(setting);
+        let context = self.context(setting);
         let mut random = stream(plan.seed, &format!("calibration {}", self.case.id));
         let place = Place::new(scratch.path().join(nameless(&mut random)))?;
         let confined = self.confine(&mut random);
         let processor = confined.as_ref().map(Confined::processor);
         let mut counts = Vec::new();
-        for player in &mut enter_all(&stage, &self.arms(), place.path(), processor, &mut random)? {
+        for player in &mut enter_all(&context, &self.arms(), place.path(), processor, &mut random)? {
             if player.arm.lanes.iter().all(|lane| lane.count.is_some()) {
                 continue;
             }
@@ -348,25 +348,25 @@ impl<'p> CaseRun<'p> {
         let mut random = stream(plan.seed, &format!("launch {launch} {}", self.case.id));
         let place = Place::new(scratch.path().join(nameless(&mut random)))?;
         if self.case.load.is_some() {
-            let stage = service_stage(self.case, setting);
+            let context = service_context(self.case, setting);
             let launched =
-                self.services.launch(&stage, &self.playing(), launch, &place, &mut random, writer)?;
+                self.services.launch(&context, &self.playing(), launch, &place, &mut random, writer)?;
             self.take(launched.lines, &launched.times);
             return Ok(());
         }
-        let stage = self.stage(setting);
+        let context = self.context(setting);
         let confined = self.confine(&mut random);
         let awaits_disk = self.case.flushes || self.case.awaits_disk();
         let probe = if awaits_disk { Some(FlushProbe::new(place.path())?) } else { None };
         let processor = confined.as_ref().map(Confined::processor);
-        let mut players = enter_all(&stage, &self.arms(), place.path(), processor, &mut random)?;
-        let mut floor = Floor { run: self, launch, setting, writer, medians: BTreeMap::new() };
-        floor.introduce(&players)?;
-        floor.warm(&mut players, &mut random)?;
-        floor.blocks(&mut players, probe, &mut random)?;
-        floor.latencies(&mut players, &mut random)?;
-        let medians = std::mem::take(&mut floor.medians);
-        let lines = floor.leave(players)?;
+        let mut players = enter_all(&context, &self.arms(), place.path(), processor, &mut random)?;
+        let mut in_progress = LaunchInProgress { run: self, launch, setting, writer, medians: BTreeMap::new() };
+        in_progress.introduce(&players)?;
+        in_progress.warm(&mut players, &mut random)?;
+        in_progress.blocks(&mut players, probe, &mut random)?;
+        in_progress.latencies(&mut players, &mut random)?;
+        let medians = std::mem::take(&mut in_progress.medians);
+        let lines = in_progress.leave(players)?;
         self.take(lines, &medians);
         Ok(())
     }
@@ -462,8 +462,8 @@ fn shortest_ns(player: &mut Player<'_>, count: u64) -> Result<Option<u64>> {
     Ok(Some(shortest))
 }
 
-/// One launch of a case, going on.
-struct Floor<'f, 'p> {
+/// A launch of a case that is under way.
+struct LaunchInProgress<'f, 'p> {
     run: &'f CaseRun<'p>,
     launch: usize,
     setting: &'f Setting<'f>,
@@ -471,7 +471,7 @@ struct Floor<'f, 'p> {
     medians: BTreeMap<String, Vec<f64>>,
 }
 
-impl Floor<'_, '_> {
+impl LaunchInProgress<'_, '_> {
     fn introduce(&mut self, players: &[Player<'_>]) -> Result<()> {
         if self.launch > 0 {
             return Ok(());

@@ -60,7 +60,7 @@ pub struct Tools {
 }
 
 /// Everything a launch of a service's case plays with.
-pub struct Stage<'s> {
+pub struct ServiceContext<'s> {
     /// Where the kits are.
     pub project: &'s Project,
     /// The case.
@@ -71,7 +71,7 @@ pub struct Stage<'s> {
     pub tools: &'s Tools,
 }
 
-impl Stage<'_> {
+impl ServiceContext<'_> {
     fn load(&self) -> &PlannedLoad {
         self.case.load.as_ref().expect("a service's case has a load")
     }
@@ -104,7 +104,7 @@ pub(crate) struct At {
 
 /// An arm in a launch: its process, its database, and what its users know.
 pub(crate) struct Servant<'s> {
-    stage: &'s Stage<'s>,
+    context: &'s ServiceContext<'s>,
     pub(crate) arm: &'s PlannedArm,
     pub(crate) hello: Option<Hello>,
     place: Place,
@@ -136,7 +136,7 @@ impl<'s> Servant<'s> {
     /// # Errors
     /// When the lab itself fails.
     pub(crate) fn enter(
-        stage: &'s Stage<'s>,
+        context: &'s ServiceContext<'s>,
         arm: &'s PlannedArm,
         template: &template::Template,
         scratch: &Path,
@@ -145,7 +145,7 @@ impl<'s> Servant<'s> {
         let place = Place::new(scratch.join(nameless(random)))?;
         place.restore(&template.place)?;
         let mut servant = Servant {
-            stage,
+            context,
             arm,
             hello: None,
             place,
@@ -155,8 +155,8 @@ impl<'s> Servant<'s> {
             sides: Sides::of_this_machine(),
             port: 0,
             settings: Settings::new(),
-            held: (0..stage.load().users as usize)
-                .map(|user| Held::new(user, stage.case.filled, stage.case.dataset.value_bytes))
+            held: (0..context.load().users as usize)
+                .map(|user| Held::new(user, context.case.filled, context.case.dataset.value_bytes))
                 .collect(),
             cursors: template.cursors.clone(),
             windows: 0,
@@ -186,8 +186,8 @@ impl<'s> Servant<'s> {
     }
 
     fn start(&mut self) -> Result<()> {
-        let command = self.stage.command(self.arm, &self.surroundings)?;
-        let started = Session::start(command, self.stage.manners.clone());
+        let command = self.context.command(self.arm, &self.surroundings)?;
+        let started = Session::start(command, self.context.manners.clone());
         self.session = self.note(started.map(|mut session| {
             session.greet();
             session
@@ -248,13 +248,13 @@ impl<'s> Servant<'s> {
 
     /// The next window, whose changes are unlike those of any other.
     fn begin_window(&mut self, length_ms: u64, random: &mut Stream) -> Window<'_> {
-        let load = self.stage.load();
-        let text = scene::text(self.stage.case.dataset.value_bytes, random);
+        let load = self.context.load();
+        let text = scene::text(self.context.case.dataset.value_bytes, random);
         self.held.iter_mut().for_each(|held| held.begin_window(load.changes(), &text));
         let number = self.windows;
         self.windows += 1;
         Window {
-            generator: &self.stage.tools.generator,
+            generator: &self.context.tools.generator,
             scene: Scene {
                 load,
                 port: self.port,
@@ -266,7 +266,7 @@ impl<'s> Servant<'s> {
                 processor: self.sides.generator(),
             },
             folder: self.desk.path(),
-            manners: self.stage.manners,
+            manners: self.context.manners,
         }
     }
 
@@ -279,7 +279,7 @@ impl<'s> Servant<'s> {
     }
 
     fn played(&self, at: At, counted: Counted, witness: Witness, cpu_ns: u64) -> Played {
-        let (case, arm) = (self.stage.case.id.clone(), self.arm.name.clone());
+        let (case, arm) = (self.context.case.id.clone(), self.arm.name.clone());
         let lane = LaneSample {
             wall_ns: counted.wall_ns,
             answers: counted.answered,
@@ -316,7 +316,7 @@ impl<'s> Servant<'s> {
             block: at.block,
             position: at.position,
             seconds: counted.wall_ns as f64 / 1e9,
-            users: self.stage.load().users,
+            users: self.context.load().users,
             endpoints: counted.endpoints,
             generator_busy: counted.generator_busy,
             doubts: counted.doubts,
@@ -379,7 +379,7 @@ impl<'s> Servant<'s> {
     }
 
     fn api(&self) -> Api {
-        Api::new(self.port, self.stage.manners)
+        Api::new(self.port, self.context.manners)
     }
 
     /// A wrong answer makes the launch void, and one that does not come is a failure.

@@ -317,9 +317,9 @@ impl<'r> CaseSamples<'r> {
     fn arm(&self, arm: &PlannedArm, probes: &[&Probe]) -> ArmStatistics {
         let slices = self.slices.get(arm.name.as_str()).map_or(&[][..], Vec::as_slice);
         let stretches = self.stretches.get(arm.name.as_str()).map_or(&[][..], Vec::as_slice);
-        let parts = self.launches.get(arm.name.as_str()).map_or(&[][..], Vec::as_slice);
+        let arm_launches = self.launches.get(arm.name.as_str()).map_or(&[][..], Vec::as_slice);
         let latencies = latency::of_arm(self.record, &self.case.id, &arm.name);
-        let launches = self.launch_values(slices, parts, &latencies);
+        let launches = self.launch_values(slices, arm_launches, &latencies);
         let operation_ns = median_of(launches.iter().map(|value| value.operation_ns));
         let drifts: Vec<f64> = launches.iter().filter_map(|value| value.drift).map(f64::ln).collect();
         let latency =
@@ -329,8 +329,8 @@ impl<'r> CaseSamples<'r> {
         let syncs = self.record.syncs.iter().find(|s| s.case == self.case.id && s.arm == arm.name).cloned();
         ArmStatistics {
             arm: arm.name.clone(),
-            outcomes: count(parts.iter().map(|part| part.outcome)),
-            error: parts.iter().find_map(|part| part.error.clone()),
+            outcomes: count(arm_launches.iter().map(|launch| launch.outcome)),
+            error: arm_launches.iter().find_map(|launch| launch.error.clone()),
             slice_ns: median_of(right.clone().map(|slice| slice.wall_ns as f64)),
             step_ns: clock::step_ns(right.clone().map(|slice| slice.wall_ns)),
             slice_operations: median_of(right.clone().map(|slice| slice.operations as f64)),
@@ -342,7 +342,7 @@ impl<'r> CaseSamples<'r> {
             ),
             waits: median_of(right.map(|slice| slice.usage.voluntary_switches as f64)),
             idle_share: idle_share(slices),
-            threads: parts.iter().filter_map(|part| part.threads).max(),
+            threads: arm_launches.iter().filter_map(|launch| launch.threads).max(),
             operation_ns,
             parts: median_parts(&launches),
             drift: Estimate::from_launches(&drifts),
@@ -353,31 +353,31 @@ impl<'r> CaseSamples<'r> {
             timeline: self.timeline(&arm.name),
             series: self.series(&arm.name),
             errors: self.errors(&arm.name),
-            failed_with: parts.iter().find_map(|part| part.failed_with.clone()),
-            missing: added(parts.iter().map(|part| part.expected.saturating_sub(part.found))),
-            found: added(parts.iter().map(|part| part.found)),
-            settings: settings(arm, parts, syncs.as_ref()),
-            plan: parts
+            failed_with: arm_launches.iter().find_map(|launch| launch.failed_with.clone()),
+            missing: added(arm_launches.iter().map(|launch| launch.expected.saturating_sub(launch.found))),
+            found: added(arm_launches.iter().map(|launch| launch.found)),
+            settings: settings(arm, arm_launches, syncs.as_ref()),
+            plan: arm_launches
                 .iter()
-                .map(|part| part.plan.clone())
+                .map(|launch| launch.plan.clone())
                 .find(|plan| !plan.is_empty())
                 .unwrap_or_default(),
-            counters: parts
+            counters: arm_launches
                 .iter()
                 .rev()
-                .map(|part| &part.counters)
+                .map(|launch| &launch.counters)
                 .filter(|counters| !counters.is_empty())
                 .min_by_key(|counters| asked_of_engine(counters))
                 .cloned()
                 .unwrap_or_default(),
-            best_hits: parts.iter().find_map(|part| part.best_hits),
-            file_bytes: parts.first().map(|part| part.file_bytes.clone()).unwrap_or_default(),
+            best_hits: arm_launches.iter().find_map(|launch| launch.best_hits),
+            file_bytes: arm_launches.first().map(|launch| launch.file_bytes.clone()).unwrap_or_default(),
             syncs,
             flush_equivalents: quantile_of(&flush_equivalents, 0.5),
             flush_equivalents_high: quantile_of(&flush_equivalents, 0.75)
                 .filter(|_| flush_equivalents.len() >= SLICES_LEAST),
             load: LoadStatistics::of(&self.windows(&arm.name)),
-            witnessed: Witnessed::of(self.case, arm, slices, stretches, parts, probes),
+            witnessed: Witnessed::of(self.case, arm, slices, stretches, arm_launches, probes),
             launches,
         }
     }
@@ -390,11 +390,11 @@ impl<'r> CaseSamples<'r> {
     fn launch_values(
         &self,
         slices: &[&Slice],
-        parts: &[&Launch],
+        arm_launches: &[&Launch],
         latencies: &BTreeMap<usize, Counted>,
     ) -> Vec<LaunchValue> {
         let completed: BTreeSet<usize> =
-            parts.iter().filter(|part| part.outcome == Outcome::Completed).map(|part| part.launch).collect();
+            arm_launches.iter().filter(|launch| launch.outcome == Outcome::Completed).map(|launch| launch.launch).collect();
         let value = |launch: &usize| {
             let all: Vec<&Slice> = slices.iter().copied().filter(|slice| slice.launch == *launch).collect();
             let times = all.iter().copied().filter(|slice| slice.wrong.is_none() && slice.operations > 0);

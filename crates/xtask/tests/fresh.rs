@@ -467,7 +467,7 @@ const NUMBERS: [(&str, &str, &str); 64] = [
     ),
     (
         "crates/touchstone-runner/src/launch/template.rs",
-        "limit: stage.manners.limit * 10",
+        "limit: context.manners.limit * 10",
         "ten times as long",
     ),
     ("crates/touchstone-runner/src/run.rs", "const WARM_SLICES: u64 = 3;", "three slices"),

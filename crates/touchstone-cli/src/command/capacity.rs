@@ -20,7 +20,7 @@ use touchstone::plan::{Choice, Plan, PlannedArm};
 use touchstone::suite::Size;
 use touchstone_runner::kits::Project;
 use touchstone_runner::scratch::{Claim, SEARCHES};
-use touchstone_runner::service::{Stage, Standing, Tools, check_search, run_to_its_end, with_service};
+use touchstone_runner::service::{ServiceContext, Standing, Tools, check_search, run_to_its_end, with_service};
 use touchstone_runner::session::{Manners, Stop};
 use touchstone_runner::writer::write_json;
 use touchstone_runner::{Error, ErrorKind};
@@ -91,8 +91,8 @@ impl Capacity {
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         place.record = folder.canonicalize()?;
         let manners = Manners { limit: LIMIT, stop };
-        let stage = Stage { project: &project, case, manners: &manners, tools: &tools };
-        let (searches, ended) = self.search_all(&stage, &place);
+        let services = ServiceContext { project: &project, case, manners: &manners, tools: &tools };
+        let (searches, ended) = self.search_all(&services, &place);
         let is_stopped = manners.stop.load(Ordering::Relaxed);
         let told = Told { case, suite: &plan.suites[0], named: self.suite() };
         conclude(context, &told, &searches, ended, is_stopped)
@@ -159,19 +159,19 @@ impl Capacity {
     }
 
     /// Searches one service after the other. What was found until something went wrong is there all the same.
-    fn search_all(&self, stage: &Stage<'_>, place: &Place) -> (Searches, anyhow::Result<()>) {
+    fn search_all(&self, services: &ServiceContext<'_>, place: &Place) -> (Searches, anyhow::Result<()>) {
         let folder = place.record.display().to_string();
-        let mut searches = Searches::new(&stage.case.id, self.users, &self.limits, &folder);
+        let mut searches = Searches::new(&services.case.id, self.users, &self.limits, &folder);
         let mut search = || -> anyhow::Result<()> {
             let kept = place.record.join(SEARCHES);
             write_json(&kept, &searches, REMEDY)?;
             let claim = Claim::new(place.scratch.clone())?;
-            for arm in &stage.case.arms {
+            for arm in &services.case.arms {
                 say::note(&format!("searching for what {} holds", arm.name));
                 let out = place.record.join(&arm.name);
-                searches.add(self.search(stage, arm, &place.scratch, &out)?);
+                searches.add(self.search(services, arm, &place.scratch, &out)?);
                 write_json(&kept, &searches, REMEDY)?;
-                if stage.manners.stop.load(Ordering::Relaxed) {
+                if services.manners.stop.load(Ordering::Relaxed) {
                     break;
                 }
             }
@@ -184,13 +184,13 @@ impl Capacity {
 
     fn search(
         &self,
-        stage: &Stage<'_>,
+        services: &ServiceContext<'_>,
         arm: &PlannedArm,
         scratch: &Path,
         out: &Path,
     ) -> anyhow::Result<Held> {
-        let ask = |standing: &Standing| self.ask(stage, standing, out);
-        let asked = with_service(stage, &arm.name, &scratch.join("service"), SEED, ask)?;
+        let ask = |standing: &Standing| self.ask(services, standing, out);
+        let asked = with_service(services, &arm.name, &scratch.join("service"), SEED, ask)?;
         Ok(match asked {
             Err(why) => Held::not_searched(arm, why),
             Ok(stood) => Held::of(arm, &stood, Searched::read(out)?, out),
@@ -207,8 +207,8 @@ impl Capacity {
     }
 
     /// Lets the generator search, and gives how it ended.
-    fn ask(&self, stage: &Stage<'_>, standing: &Standing, out: &Path) -> Result<ExitStatus, Error> {
-        let generator = &stage.tools.generator;
+    fn ask(&self, services: &ServiceContext<'_>, standing: &Standing, out: &Path) -> Result<ExitStatus, Error> {
+        let generator = &services.tools.generator;
         let mut command = Command::new(generator);
         command.arg("capacity").arg(&standing.scenario).args(self.arguments()).arg("--out").arg(out);
         // It ends with the lab, however the lab ends.
@@ -217,7 +217,7 @@ impl Capacity {
             command.args(["--processors", &processor.to_string()]);
         }
         // Its live view is the user's; its own summary would stand before ours.
-        let ended = run_to_its_end(command.stdout(Stdio::null()), &stage.manners.stop);
+        let ended = run_to_its_end(command.stdout(Stdio::null()), &services.manners.stop);
         let ended =
             ended.map_err(|error| Error::io(format_args!("cannot start {}", generator.display()), &error))?;
         found::refuse_failed(ended)

@@ -26,7 +26,7 @@ impl Player<'_> {
 
     /// Ends the process that played.
     pub fn end_process(&mut self) {
-        if self.plays() && !self.stage.case.unchecked {
+        if self.plays() && !self.context.case.unchecked {
             let ended = self.end();
             self.note(ended);
         }
@@ -50,7 +50,7 @@ impl Player<'_> {
     /// When the lab itself fails.
     pub fn leave(mut self, launch: usize, calibrated: u64) -> Result<Launch> {
         let mut counted = None;
-        if self.plays() && !self.stage.case.unchecked {
+        if self.plays() && !self.context.case.unchecked {
             let checked = self.check_anew();
             counted = self.note(checked);
         }
@@ -71,7 +71,7 @@ impl Player<'_> {
         // A part that was cut short has nothing to compare: it is not missing what nobody looked for.
         let whole = counted.is_some() && self.outcome == Outcome::Completed;
         Ok(Launch {
-            case: self.stage.case.id.clone(),
+            case: self.context.case.id.clone(),
             launch,
             arm: self.arm.name.clone(),
             outcome: self.outcome,
@@ -96,7 +96,7 @@ impl Player<'_> {
     /// What no pool of as many pages could better.
     fn best_hits(&self) -> Option<u64> {
         match self.settings.get("pool_pages")? {
-            Setting::Number(pages) => self.stage.data.best_hits(self.stage.case, u64::try_from(*pages).ok()?),
+            Setting::Number(pages) => self.context.data.best_hits(self.context.case, u64::try_from(*pages).ok()?),
             Setting::Word(_) => None,
         }
     }
@@ -144,8 +144,8 @@ impl Player<'_> {
     /// So that it need not read data to tell what it finds.
     fn prepare_nothing(&mut self) -> SessionResult<()> {
         let reply = self.ask(&Request::Prepare {
-            record: self.stage.case.dataset.record,
-            dataset: self.stage.data.empty_file.clone(),
+            record: self.context.case.dataset.record,
+            dataset: self.context.data.empty_file.clone(),
             operations: None,
             states: None,
             subscriptions: None,
@@ -193,11 +193,11 @@ impl Player<'_> {
     fn check(&mut self) -> SessionResult<u64> {
         self.reopen()?;
         let (mut found, mut differs) = (0, None);
-        for table in 1..=self.stage.case.tables_used() {
+        for table in 1..=self.context.case.tables_used() {
             let reply = self.ask(&Request::Check { table })?;
             let Reply::Check { answers, digest } = reply else { return Err(unexpected("check", &reply)) };
             found = answers.saturating_add(found);
-            let right = self.stage.data.content(&self.contents, table);
+            let right = self.context.data.content(&self.contents, table);
             if right.is_some_and(|(_, right)| digest != right) {
                 differs = differs.or(Some((table, digest)));
             }
@@ -219,7 +219,7 @@ impl Player<'_> {
     }
 
     fn differs(&self, table: u32, digest: &str) -> String {
-        let (_, right) = self.stage.data.content(&self.contents, table).unwrap_or_default();
+        let (_, right) = self.context.data.content(&self.contents, table).unwrap_or_default();
         let of = if table == 1 { String::new() } else { format!(" of table {table}") };
         format!("the database's content{of} has digest {digest}, the right one is {right}")
     }

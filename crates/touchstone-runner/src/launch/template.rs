@@ -1,6 +1,6 @@
 //! Templates: the database that every launch of an arm starts from, made with the driver's own means.
 
-use super::Stage;
+use super::CaseContext;
 use crate::error::Result;
 use crate::place::Place;
 use crate::random::Stream;
@@ -16,15 +16,15 @@ use touchstone_protocol::{Failure, FailureKind, Request};
 /// # Errors
 /// When the lab itself fails. A subject that cannot make its database is an outcome: the second result.
 pub fn make_template(
-    stage: &Stage<'_>,
+    context: &CaseContext<'_>,
     arm: &PlannedArm,
     scratch: &Path,
     random: &mut Stream,
 ) -> Result<SessionResult<Place>> {
     let place = Place::new(scratch.join(nameless(random)))?;
     let surroundings = Surroundings::new(scratch, random)?;
-    let command = surroundings.around(stage.project.command(arm)?)?;
-    if let Err(error) = fill(stage, arm, &place, command) {
+    let command = surroundings.around(context.project.command(arm)?)?;
+    if let Err(error) = fill(context, arm, &place, command) {
         return Ok(Err(error));
     }
     Ok(plain(&place)?.map(|()| place))
@@ -36,14 +36,14 @@ pub(super) fn plain(place: &Place) -> Result<SessionResult<()>> {
     Ok(place.strange()?.map_or(Ok(()), |strange| Err(refused(strange))))
 }
 
-fn fill(stage: &Stage<'_>, arm: &PlannedArm, place: &Place, command: Command) -> SessionResult<()> {
+fn fill(context: &CaseContext<'_>, arm: &PlannedArm, place: &Place, command: Command) -> SessionResult<()> {
     // Making 10,000 tables or storing millions of records is no slice: it may take ten times as long.
-    let manners = Manners { limit: stage.manners.limit * 10, ..stage.manners.clone() };
+    let manners = Manners { limit: context.manners.limit * 10, ..context.manners.clone() };
     let mut session = Session::start(command, manners)?;
     session.hello()?;
-    let case = stage.case;
+    let case = context.case;
     let record = case.dataset.record;
-    let dataset = stage.data.dataset_file();
+    let dataset = context.data.dataset_file();
     session.ask(&Request::Prepare {
         record,
         dataset,

@@ -4,7 +4,7 @@
 
 use super::api::{Fault, PAGE};
 use super::ending::of_itself;
-use super::{Api, Stage, require, serve, template};
+use super::{Api, ServiceContext, require, serve, template};
 use crate::error::{Error, ErrorKind, Result};
 use crate::place::Place;
 use crate::random::Stream;
@@ -27,14 +27,14 @@ use touchstone_recorder::Kept;
 /// # Errors
 /// When the lab itself fails or the user stops it. An arm that cannot be recorded has a line that says why.
 pub(crate) fn record_syncs(
-    stage: &Stage<'_>,
+    context: &ServiceContext<'_>,
     playing: &[(&PlannedArm, &template::Template)],
     scratch: &Path,
     random: &mut Stream,
     writer: &mut Writer,
 ) -> Result<()> {
     let unavailable = touchstone_recorder::unavailable();
-    for arm in &stage.case.arms {
+    for arm in &context.case.arms {
         let template = playing.iter().find(|(known, _)| known.name == arm.name);
         let counted = match (&unavailable, template) {
             (Some(why), _) => Err(why.clone()),
@@ -43,14 +43,14 @@ pub(crate) fn record_syncs(
                 let place = Place::new(scratch.join(nameless(random)))?;
                 place.restore(&template.place)?;
                 let surroundings = Surroundings::new(scratch, random)?;
-                let command = stage.command(arm, &surroundings)?;
-                Pass { stage, arm, template, steps: Steps::of(stage) }.run(command, place.path())
+                let command = context.command(arm, &surroundings)?;
+                Pass { context, arm, template, steps: Steps::of(context) }.run(command, place.path())
             }
         };
-        if stage.manners.stop.load(Ordering::Relaxed) {
+        if context.manners.stop.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Interrupted, "the run was stopped"));
         }
-        let count = counted.unwrap_or_else(|why| SyncCount::unavailable(&stage.case.id, &arm.name, &why));
+        let count = counted.unwrap_or_else(|why| SyncCount::unavailable(&context.case.id, &arm.name, &why));
         writer.line(file::SYNCS, &count)?;
     }
     writer.flush()
@@ -58,7 +58,7 @@ pub(crate) fn record_syncs(
 
 /// The pass of one arm.
 struct Pass<'p> {
-    stage: &'p Stage<'p>,
+    context: &'p ServiceContext<'p>,
     arm: &'p PlannedArm,
     template: &'p template::Template,
     steps: Steps,
@@ -66,7 +66,7 @@ struct Pass<'p> {
 
 impl Pass<'_> {
     fn run(&self, command: Command, directory: &Path) -> std::result::Result<SyncCount, String> {
-        let trace = traced(command, directory, self.stage.manners, |session| self.talk(session, directory))?;
+        let trace = traced(command, directory, self.context.manners, |session| self.talk(session, directory))?;
         // The first introduction stands before the service served.
         let ends = trace.between_marks();
         let after = ends.iter().map(|stretch| stretch.ended_by.is_some_and(|line| replies(line, "hello")));
@@ -83,7 +83,7 @@ impl Pass<'_> {
         let named = |kept: &Kept| self.arm.class != DurabilityClass::Strict || !kept.name_is_unkept;
         let durable = iterations.iter().filter(|kept| named(kept) && kept.covers(least)).count();
         let written = iterations.iter().filter(|kept| kept.bytes >= least).count() as u64;
-        let (case, arm) = (&self.stage.case.id, &self.arm.name);
+        let (case, arm) = (&self.context.case.id, &self.arm.name);
         Ok(SyncCount {
             written_commits: Some(written),
             durable_commits: Some(durable as u64),
@@ -95,7 +95,7 @@ impl Pass<'_> {
         let told = |error: SessionError| error.to_string();
         require(&session.hello().map_err(told)?, self.arm).map_err(told)?;
         let served = serve(&mut session, directory, self.arm).map_err(told)?;
-        let api = Api::new(served.port, self.stage.manners);
+        let api = Api::new(served.port, self.context.manners);
         let mut cursor = self.template.cursors.first().copied().unwrap_or(0);
         for number in 0..COMMITS {
             let taken = self.steps.take(&api, number, &mut cursor);
@@ -120,13 +120,13 @@ struct Steps {
 }
 
 impl Steps {
-    fn of(stage: &Stage<'_>) -> Steps {
-        let load = stage.load();
+    fn of(context: &ServiceContext<'_>) -> Steps {
+        let load = context.load();
         Steps {
             uploads: load.uploads(),
             downloads: load.downloads(),
             changes: load.changes(),
-            change_bytes: stage.case.dataset.value_bytes,
+            change_bytes: context.case.dataset.value_bytes,
         }
     }
 

@@ -33,7 +33,7 @@ impl Servant<'_> {
         }
         let process = self.session.as_ref().and_then(Session::process).unwrap_or_default();
         self.rest.end(process);
-        let under_load = launch.is_multiple_of(2) && self.stage.load().uploads();
+        let under_load = launch.is_multiple_of(2) && self.context.load().uploads();
         if under_load && self.arm.class != DurabilityClass::None {
             return self.kill_under_load(random);
         }
@@ -50,7 +50,7 @@ impl Servant<'_> {
 
     fn kill_under_load(&mut self, random: &mut Stream) -> Result<()> {
         // At any moment of a window: a service that begins to cheat late in each must fear the end of each.
-        let moment = Duration::from_millis(random.random_range(0..self.stage.load().window_ms.max(1)));
+        let moment = Duration::from_millis(random.random_range(0..self.context.load().window_ms.max(1)));
         let mut session = self.session.take();
         let mut died = None;
         let uploads = self.begin_window(0, random).cut_off(|generator| {
@@ -129,7 +129,7 @@ impl Servant<'_> {
         let whole = found.users == self.held.len();
         let found = found.changes;
         Ok(Launch {
-            case: self.stage.case.id.clone(),
+            case: self.context.case.id.clone(),
             launch,
             arm: self.arm.name.clone(),
             outcome: self.outcome,
@@ -193,7 +193,7 @@ impl Servant<'_> {
 
     fn download_of(&self, user: usize, held: &Held, found: &mut Found) -> std::result::Result<(), Fault> {
         let api = self.api();
-        let limit = page_of(self.stage.case.dataset.value_bytes.max(LAB_BYTES));
+        let limit = page_of(self.context.case.dataset.value_bytes.max(LAB_BYTES));
         let device = format!("{}-other", template::device(user));
         api.register(&template::user(user), &device)?;
         let mut check = held.check();

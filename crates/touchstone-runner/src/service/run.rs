@@ -1,7 +1,7 @@
 //! A service's case while it is being run: its databases to start from, its launches, its recorded pass.
 
 use super::template::{Template, make_template};
-use super::{At, Servant, Stage, record_syncs};
+use super::{At, Servant, ServiceContext, record_syncs};
 use crate::error::Result;
 use crate::launch::latency_file;
 use crate::place::Place;
@@ -38,13 +38,13 @@ impl Templates {
     /// When the lab itself fails.
     pub(crate) fn make(
         &mut self,
-        stage: &Stage<'_>,
+        context: &ServiceContext<'_>,
         arm: &PlannedArm,
         scratch: &Path,
         random: &mut Stream,
     ) -> Result<std::result::Result<(), SessionError>> {
         let folder = scratch.join(nameless(random));
-        Ok(make_template(stage, arm, &folder, random)?.map(|template| {
+        Ok(make_template(context, arm, &folder, random)?.map(|template| {
             self.made.insert(arm.name.clone(), template);
         }))
     }
@@ -59,7 +59,7 @@ impl Templates {
     /// When the lab itself fails or the user stops it.
     pub(crate) fn launch(
         &self,
-        stage: &Stage<'_>,
+        context: &ServiceContext<'_>,
         arms: &[&PlannedArm],
         launch: usize,
         place: &Place,
@@ -67,15 +67,15 @@ impl Templates {
         writer: &mut Writer,
     ) -> Result<Launched> {
         let arms = self.of(arms);
-        let awaits_disk = stage.case.flushes || stage.case.awaits_disk();
+        let awaits_disk = context.case.flushes || context.case.awaits_disk();
         let probe = if awaits_disk { Some(FlushProbe::new(place.path())?) } else { None };
-        let mut servants = enter_all(stage, &arms, place.path(), random)?;
-        let mut playing = Playing { stage, launch, writer, times: BTreeMap::new() };
-        playing.introduce(&servants)?;
-        playing.warm(&mut servants, random)?;
-        playing.blocks(&mut servants, probe, random)?;
-        let lines = playing.leave(servants, random)?;
-        Ok(Launched { lines, times: playing.times })
+        let mut servants = enter_all(context, &arms, place.path(), random)?;
+        let mut in_progress = ServiceLaunchInProgress { context, launch, writer, times: BTreeMap::new() };
+        in_progress.introduce(&servants)?;
+        in_progress.warm(&mut servants, random)?;
+        in_progress.blocks(&mut servants, probe, random)?;
+        let lines = in_progress.leave(servants, random)?;
+        Ok(Launched { lines, times: in_progress.times })
     }
 
     /// Syncs and bytes of an iteration of each arm.
@@ -84,19 +84,19 @@ impl Templates {
     /// When the lab itself fails or the user stops it.
     pub(crate) fn record(
         &self,
-        stage: &Stage<'_>,
+        context: &ServiceContext<'_>,
         arms: &[&PlannedArm],
         place: &Path,
         random: &mut Stream,
         writer: &mut Writer,
     ) -> Result<()> {
-        record_syncs(stage, &self.of(arms), place, random, writer)
+        record_syncs(context, &self.of(arms), place, random, writer)
     }
 }
 
 /// All processes are started, in random order, before the first is waited for. The servants come back in plan order.
 fn enter_all<'s>(
-    stage: &'s Stage<'s>,
+    context: &'s ServiceContext<'s>,
     arms: &[(&'s PlannedArm, &Template)],
     scratch: &Path,
     random: &mut Stream,
@@ -104,26 +104,26 @@ fn enter_all<'s>(
     let mut servants: Vec<Option<Servant<'s>>> = arms.iter().map(|_| None).collect();
     for index in random_order(arms.len(), random) {
         let (arm, template) = arms[index];
-        servants[index] = Some(Servant::enter(stage, arm, template, scratch, random)?);
+        servants[index] = Some(Servant::enter(context, arm, template, scratch, random)?);
     }
     let mut servants: Vec<Servant<'s>> = servants.into_iter().flatten().collect();
     servants.iter_mut().for_each(Servant::be_introduced);
     Ok(servants)
 }
 
-/// One launch, going on.
-struct Playing<'p> {
-    stage: &'p Stage<'p>,
+/// A launch of services that is under way.
+struct ServiceLaunchInProgress<'p> {
+    context: &'p ServiceContext<'p>,
     launch: usize,
     writer: &'p mut Writer,
     times: BTreeMap<String, Vec<f64>>,
 }
 
-impl Playing<'_> {
+impl ServiceLaunchInProgress<'_> {
     fn introduce(&mut self, servants: &[Servant<'_>]) -> Result<()> {
         for servant in servants.iter().filter(|_| self.launch == 0) {
             if let Some(hello) = &servant.hello {
-                let introduction = introduction(self.stage.project, servant.arm, hello)?;
+                let introduction = introduction(self.context.project, servant.arm, hello)?;
                 self.writer.line(file::SUBJECTS, &introduction)?;
             }
         }
@@ -131,7 +131,7 @@ impl Playing<'_> {
     }
 
     fn warm(&mut self, servants: &mut [Servant<'_>], random: &mut Stream) -> Result<()> {
-        let warm_ms = self.stage.case.load.as_ref().map_or(0, |load| load.warm_ms);
+        let warm_ms = self.context.case.load.as_ref().map_or(0, |load| load.warm_ms);
         for (position, index) in random_order(servants.len(), random).into_iter().enumerate() {
             let at = At { launch: self.launch, phase: Phase::Warm, block: 0, position: position as u32 };
             self.window(&mut servants[index], at, warm_ms.max(1), random)?;
@@ -146,10 +146,10 @@ impl Playing<'_> {
         mut probe: Option<FlushProbe>,
         random: &mut Stream,
     ) -> Result<()> {
-        let window_ms = self.stage.case.load.as_ref().map_or(0, |load| load.window_ms);
-        for block in 0..self.stage.case.blocks {
+        let window_ms = self.context.case.load.as_ref().map_or(0, |load| load.window_ms);
+        for block in 0..self.context.case.blocks {
             let order = block_order(servants.len(), random);
-            let beside = Block::begin(&self.stage.case.id, self.launch, block);
+            let beside = Block::begin(&self.context.case.id, self.launch, block);
             for (position, index) in order.iter().enumerate() {
                 let position = position as u32;
                 let at = At { launch: self.launch, phase: Phase::Measure, block, position };
@@ -167,8 +167,8 @@ impl Playing<'_> {
         length_ms: u64,
         random: &mut Stream,
     ) -> Result<()> {
-        stopped(self.stage.manners)?;
-        let Some(played) = servant.window(at, length_ms, random)? else { return stopped(self.stage.manners) };
+        stopped(self.context.manners)?;
+        let Some(played) = servant.window(at, length_ms, random)? else { return stopped(self.context.manners) };
         let slice = &played.slice;
         if at.phase == Phase::Measure {
             self.keep_latencies(&slice.arm, &played.latencies_ns)?;
@@ -183,7 +183,7 @@ impl Playing<'_> {
 
     /// The latencies of a launch's windows stand one after the other in one file.
     fn keep_latencies(&self, arm: &str, latencies_ns: &[u64]) -> Result<()> {
-        let path = latency_file(self.writer.folder(), &self.stage.case.id, arm, self.launch);
+        let path = latency_file(self.writer.folder(), &self.context.case.id, arm, self.launch);
         let bytes: Vec<u8> = latencies_ns.iter().flat_map(|ns| ns.to_le_bytes()).collect();
         let appended = OpenOptions::new()
             .create(true)
@@ -204,7 +204,7 @@ impl Playing<'_> {
         let mut lines = Vec::new();
         for servant in servants {
             let line = servant.leave(self.launch)?;
-            stopped(self.stage.manners)?;
+            stopped(self.context.manners)?;
             self.writer.line(file::LAUNCHES, &line)?;
             lines.push(line);
         }

@@ -1,6 +1,6 @@
 //! A service that stands for as long as somebody asks it: started as in a launch, on a database of its own.
 
-use super::{Servant, Stage, template};
+use super::{Servant, ServiceContext, template};
 use crate::error::{Error, ErrorKind, Result};
 use crate::place::Place;
 use crate::random::stream;
@@ -34,29 +34,29 @@ pub struct Stood<T> {
 /// # Errors
 /// When the lab itself fails, or `ask` does.
 pub fn with_service<T>(
-    stage: &Stage<'_>,
+    context: &ServiceContext<'_>,
     arm: &str,
     scratch: &Path,
     seed: u64,
     ask: impl FnOnce(&Standing) -> Result<T>,
 ) -> Result<std::result::Result<Stood<T>, String>> {
-    let Some(arm) = stage.case.arm(arm) else {
-        return Err(Error::new(ErrorKind::Input, format!("case `{}` has no arm `{arm}`", stage.case.id)));
+    let Some(arm) = context.case.arm(arm) else {
+        return Err(Error::new(ErrorKind::Input, format!("case `{}` has no arm `{arm}`", context.case.id)));
     };
-    let mut random = stream(seed, &format!("standing {} {}", stage.case.id, arm.name));
+    let mut random = stream(seed, &format!("standing {} {}", context.case.id, arm.name));
     let place = Place::new(scratch.to_owned())?;
-    let template = match template::make_template(stage, arm, place.path(), &mut random)? {
+    let template = match template::make_template(context, arm, place.path(), &mut random)? {
         Ok(template) => template,
         Err(error) => return Ok(Err(error.to_string())),
     };
-    let mut servant = Servant::enter(stage, arm, &template, place.path(), &mut random)?;
+    let mut servant = Servant::enter(context, arm, &template, place.path(), &mut random)?;
     servant.be_introduced();
     if let Some(why) = servant.error.take() {
         return Ok(Err(why));
     }
     let scenario = servant.desk.path().join("scenario.toml");
-    let service = format!("{} in {}", arm.name, stage.case.id);
-    let asks = servant.begin_window(0, &mut random).scene.open_ended(&service, &stage.case.title)?;
+    let service = format!("{} in {}", arm.name, context.case.id);
+    let asks = servant.begin_window(0, &mut random).scene.open_ended(&service, &context.case.title)?;
     fs::write(&scenario, asks)
         .map_err(|error| Error::io(format_args!("cannot write {}", scenario.display()), &error))?;
     let processor = servant.sides.generator();

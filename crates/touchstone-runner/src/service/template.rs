@@ -1,7 +1,7 @@
 //! The database that every launch of a service starts from: users with a device each, and what they have uploaded long before.
 
 use super::api::Fault;
-use super::{Api, Stage, failed, require, serve};
+use super::{Api, ServiceContext, failed, require, serve};
 use crate::error::Result;
 use crate::place::Place;
 use crate::random::Stream;
@@ -46,32 +46,32 @@ pub(super) fn change(id: &str, bytes: u64) -> (String, String) {
 /// # Errors
 /// When the lab itself fails. A service that cannot make its database is an outcome: the second result.
 pub(crate) fn make_template(
-    stage: &Stage<'_>,
+    context: &ServiceContext<'_>,
     arm: &PlannedArm,
     scratch: &Path,
     random: &mut Stream,
 ) -> Result<SessionResult<Template>> {
     let place = Place::new(scratch.join(nameless(random)))?;
     let surroundings = Surroundings::new(scratch, random)?;
-    let command = stage.command(arm, &surroundings)?;
-    Ok(fill(stage, arm, &place, command).map(|cursors| Template { place, cursors }))
+    let command = context.command(arm, &surroundings)?;
+    Ok(fill(context, arm, &place, command).map(|cursors| Template { place, cursors }))
 }
 
 fn fill(
-    stage: &Stage<'_>,
+    context: &ServiceContext<'_>,
     arm: &PlannedArm,
     place: &Place,
     command: std::process::Command,
 ) -> SessionResult<Vec<u64>> {
     // Uploading many changes is no window: it may take ten times as long.
-    let manners = Manners { limit: stage.manners.limit * 10, ..stage.manners.clone() };
+    let manners = Manners { limit: context.manners.limit * 10, ..context.manners.clone() };
     let mut session = Session::start(command, manners.clone())?;
     require(&session.hello()?, arm)?;
     let served = serve(&mut session, place.path(), arm)?;
     let api = Api::new(served.port, &manners);
     let mut cursors = Vec::new();
-    for number in 0..stage.load().users as usize {
-        let filled = fill_user(&api, number, stage);
+    for number in 0..context.load().users as usize {
+        let filled = fill_user(&api, number, context);
         cursors.push(filled.map_err(|fault| session.died().unwrap_or_else(|| failed(fault.to_string())))?);
     }
     session.ask(&Request::Close)?;
@@ -79,8 +79,8 @@ fn fill(
     Ok(cursors)
 }
 
-fn fill_user(api: &Api, number: usize, stage: &Stage<'_>) -> std::result::Result<u64, Fault> {
-    let (stored, bytes) = (stage.case.filled, stage.case.dataset.value_bytes);
+fn fill_user(api: &Api, number: usize, context: &ServiceContext<'_>) -> std::result::Result<u64, Fault> {
+    let (stored, bytes) = (context.case.filled, context.case.dataset.value_bytes);
     let device = device(number);
     api.register(&user(number), &device)?;
     let mut cursor = 0;

@@ -25,10 +25,10 @@ pub struct SettingStatistics {
 /// What an arm's launches told of its settings, each as one launch has it in which it did not take effect, if there is one.
 pub(super) fn settings(
     arm: &PlannedArm,
-    parts: &[&Launch],
+    launches: &[&Launch],
     syncs: Option<&SyncCount>,
 ) -> Vec<SettingStatistics> {
-    let opened = parts.iter().map(|part| &part.settings).filter(|settings| !settings.is_empty());
+    let opened = launches.iter().map(|launch| &launch.settings).filter(|settings| !settings.is_empty());
     let opened: Vec<Settings> = opened.map(|told| as_recorded(told.clone(), syncs)).collect();
     let Some(first) = opened.first() else { return Vec::new() };
     let names: BTreeSet<&String> = arm.settings.keys().chain(first.keys()).collect();

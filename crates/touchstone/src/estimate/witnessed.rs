@@ -78,7 +78,7 @@ impl Witnessed {
         arm: &PlannedArm,
         slices: &[&Slice],
         stretches: &[&Slice],
-        parts: &[&Launch],
+        arm_launches: &[&Launch],
         probes: &[&Probe],
     ) -> Witnessed {
         let values = |part: fn(&Witness) -> Option<u64>| -> Vec<f64> {
@@ -113,9 +113,9 @@ impl Witnessed {
             two_kinds_share: two_kinds_share(&launches).filter(|_| !arm.writes()),
             tasks_made_low: quantile_of(&tasks_made, 0.25),
             tasks_made_high: quantile_of(&tasks_made, 0.75),
-            children: parts.iter().filter_map(|part| part.children).max(),
-            strayed: parts.iter().find_map(|part| part.strayed.clone()),
-            rest_cpu: high(parts.iter().filter_map(|part| part.rest_cpu).collect()),
+            children: arm_launches.iter().filter_map(|launch| launch.children).max(),
+            strayed: arm_launches.iter().find_map(|launch| launch.strayed.clone()),
+            rest_cpu: high(arm_launches.iter().filter_map(|launch| launch.rest_cpu).collect()),
         }
     }
 }
