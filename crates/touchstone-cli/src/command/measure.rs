@@ -1,5 +1,6 @@
 //! Building, running and judging a plan: what `bench`, `run`, `gate` and `calibrate` have in common.
 
+mod command_line;
 mod judged;
 mod part;
 mod place;
@@ -12,6 +13,7 @@ use crate::progress::Bar;
 use crate::{generator, say};
 use anyhow::Context as _;
 use clap::Args;
+use command_line::command_line;
 use jiff::Timestamp;
 use part::Part;
 use std::collections::BTreeSet;
@@ -268,24 +270,4 @@ fn tell_of_others(processes: &BTreeSet<u32>) {
 /// A number that JSON's readers keep whole. The standard library seeds its hashes from the system's own randomness.
 fn random_salt() -> u64 {
     RandomState::new().build_hasher().finish() >> 11
-}
-
-/// The command as it can be typed again: without the path of the program, and without the record's folder, which now holds
-/// a record.
-fn command_line(arguments: impl Iterator<Item = String>) -> String {
-    let quote = |argument: String| {
-        let plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "@#-_=./,:".contains(c));
-        if plain && !argument.is_empty() {
-            argument
-        } else {
-            format!("'{}'", argument.replace('\'', "'\\''"))
-        }
-    };
-    let mut follows_out = false;
-    let again = arguments.filter(|argument| {
-        let names_it = std::mem::replace(&mut follows_out, argument == "--out");
-        !names_it && !follows_out && !argument.starts_with("--out=")
-    });
-    let arguments: Vec<String> = again.map(quote).collect();
-    format!("touchstone {}", arguments.join(" "))
 }

@@ -1,5 +1,5 @@
-//! A lane of a planned arm. A plan's file has the keys of all verbs for every lane, so the type has them side by side; the checks of a
-//! plan refuse a key that its verb has no use for.
+//! A lane of a planned arm. The keys of all verbs stand side by side, as they do in a plan's file. Whether a lane has those that go with
+//! its verb is for the checks of a plan, which name the case.
 
 use super::is_false;
 use serde::{Deserialize, Serialize};
