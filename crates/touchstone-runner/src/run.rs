@@ -360,7 +360,8 @@ impl<'p> CaseRun<'p> {
         let probe = if awaits_disk { Some(FlushProbe::new(place.path())?) } else { None };
         let processor = confined.as_ref().map(Confined::processor);
         let mut players = enter_all(&context, &self.arms(), place.path(), processor, &mut random)?;
-        let mut in_progress = LaunchInProgress { run: self, launch, setting, writer, medians: BTreeMap::new() };
+        let mut in_progress =
+            LaunchInProgress { run: self, launch, setting, writer, medians: BTreeMap::new() };
         in_progress.introduce(&players)?;
         in_progress.warm(&mut players, &mut random)?;
         in_progress.blocks(&mut players, probe, &mut random)?;

@@ -393,8 +393,11 @@ impl<'r> CaseSamples<'r> {
         arm_launches: &[&Launch],
         latencies: &BTreeMap<usize, Counted>,
     ) -> Vec<LaunchValue> {
-        let completed: BTreeSet<usize> =
-            arm_launches.iter().filter(|launch| launch.outcome == Outcome::Completed).map(|launch| launch.launch).collect();
+        let completed: BTreeSet<usize> = arm_launches
+            .iter()
+            .filter(|launch| launch.outcome == Outcome::Completed)
+            .map(|launch| launch.launch)
+            .collect();
         let value = |launch: &usize| {
             let all: Vec<&Slice> = slices.iter().copied().filter(|slice| slice.launch == *launch).collect();
             let times = all.iter().copied().filter(|slice| slice.wrong.is_none() && slice.operations > 0);

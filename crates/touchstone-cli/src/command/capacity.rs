@@ -20,7 +20,9 @@ use touchstone::plan::{Choice, Plan, PlannedArm};
 use touchstone::suite::Size;
 use touchstone_runner::kits::Project;
 use touchstone_runner::scratch::{Claim, SEARCHES};
-use touchstone_runner::service::{ServiceContext, Standing, Tools, check_search, run_to_its_end, with_service};
+use touchstone_runner::service::{
+    ServiceContext, Standing, Tools, check_search, run_to_its_end, with_service,
+};
 use touchstone_runner::session::{Manners, Stop};
 use touchstone_runner::writer::write_json;
 use touchstone_runner::{Error, ErrorKind};
@@ -207,7 +209,12 @@ impl Capacity {
     }
 
     /// Lets the generator search, and gives how it ended.
-    fn ask(&self, services: &ServiceContext<'_>, standing: &Standing, out: &Path) -> Result<ExitStatus, Error> {
+    fn ask(
+        &self,
+        services: &ServiceContext<'_>,
+        standing: &Standing,
+        out: &Path,
+    ) -> Result<ExitStatus, Error> {
         let generator = &services.tools.generator;
         let mut command = Command::new(generator);
         command.arg("capacity").arg(&standing.scenario).args(self.arguments()).arg("--out").arg(out);

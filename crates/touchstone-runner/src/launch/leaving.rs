@@ -96,7 +96,9 @@ impl Player<'_> {
     /// What no pool of as many pages could better.
     fn best_hits(&self) -> Option<u64> {
         match self.settings.get("pool_pages")? {
-            Setting::Number(pages) => self.context.data.best_hits(self.context.case, u64::try_from(*pages).ok()?),
+            Setting::Number(pages) => {
+                self.context.data.best_hits(self.context.case, u64::try_from(*pages).ok()?)
+            }
             Setting::Word(_) => None,
         }
     }

@@ -66,7 +66,8 @@ struct Pass<'p> {
 
 impl Pass<'_> {
     fn run(&self, command: Command, directory: &Path) -> std::result::Result<SyncCount, String> {
-        let trace = traced(command, directory, self.context.manners, |session| self.talk(session, directory))?;
+        let trace =
+            traced(command, directory, self.context.manners, |session| self.talk(session, directory))?;
         // The first introduction stands before the service served.
         let ends = trace.between_marks();
         let after = ends.iter().map(|stretch| stretch.ended_by.is_some_and(|line| replies(line, "hello")));

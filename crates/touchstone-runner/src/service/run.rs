@@ -168,7 +168,9 @@ impl ServiceLaunchInProgress<'_> {
         random: &mut Stream,
     ) -> Result<()> {
         stopped(self.context.manners)?;
-        let Some(played) = servant.window(at, length_ms, random)? else { return stopped(self.context.manners) };
+        let Some(played) = servant.window(at, length_ms, random)? else {
+            return stopped(self.context.manners);
+        };
         let slice = &played.slice;
         if at.phase == Phase::Measure {
             self.keep_latencies(&slice.arm, &played.latencies_ns)?;

@@ -15,11 +15,7 @@ pub fn command_line(arguments: impl Iterator<Item = String>) -> String {
 /// An argument as a shell takes it: as it is where it has none of the shell's own characters.
 fn quoted(argument: String) -> String {
     let plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "@#-_=./,:".contains(c));
-    if plain && !argument.is_empty() {
-        argument
-    } else {
-        format!("'{}'", argument.replace('\'', "'\\''"))
-    }
+    if plain && !argument.is_empty() { argument } else { format!("'{}'", argument.replace('\'', "'\\''")) }
 }
 
 #[cfg(test)]
