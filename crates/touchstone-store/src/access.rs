@@ -1,7 +1,6 @@
 //! Access to one type's records in one collection: the code that snapshots and transactions share.
 
 use crate::cells::{Cell, Cells};
-use crate::derived::Stored;
 use crate::engine::scan::Scan;
 use crate::engine::statement::Statement;
 use crate::error::{Error, Result};
@@ -11,6 +10,7 @@ use crate::query::Query;
 use crate::record::{Finds, Record, Shape};
 use crate::session::{self, Session, refused};
 use crate::table::{Section, Table};
+use crate::value::Stored;
 use crate::visitor::each;
 use std::marker::PhantomData;
 

@@ -1,13 +1,12 @@
 //! Functions for the code that the derives generate, so that they generate little. Only [`Stored`] is public, as
 //! `dynamic::Value`. The others are no interface: they change with the derives, which are always of the same version.
 
-use crate::cells::{Cell, Cells};
 use crate::nested::{Nested, Type, broken, written};
 pub use crate::nested::{Reader, Writer};
 use crate::record::Columns;
 pub use crate::record::Defaults;
 use crate::value::{Field, Mismatch, Raw};
-pub use crate::value::{read_nested, read_tag, write_nested};
+pub use crate::value::{Stored, read_nested, read_tag, write_nested};
 use std::sync::LazyLock;
 
 /// Why a record cannot be read: the column's position, and the reason.
@@ -68,75 +67,6 @@ fn lacks(raw: Raw<'_>) -> bool {
 
 /// A default in the form of a column's value, made at its first use.
 pub type DefaultColumn = LazyLock<Stored>;
-
-/// An owned value of a column.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Stored {
-    /// As [`Raw::Null`].
-    Null,
-    /// As [`Raw::Integer`].
-    Integer(i64),
-    /// As [`Raw::Real`].
-    Real(f64),
-    /// As [`Raw::Text`].
-    Text(String),
-    /// As [`Raw::Blob`].
-    Blob(Vec<u8>),
-}
-
-impl Stored {
-    /// The form in which a column holds the value. A value that cannot be stored becomes NULL.
-    pub fn of<F: Field>(value: &F) -> Stored {
-        let mut cells = Cells::default();
-        value.write(&mut cells);
-        Stored::first(&cells)
-    }
-
-    /// The first value of a row.
-    pub(crate) fn first(cells: &Cells<'_>) -> Stored {
-        match cells.get(0) {
-            None | Some(Cell::Null) => Stored::Null,
-            Some(Cell::Integer(value)) => Stored::Integer(*value),
-            Some(Cell::Real(value)) => Stored::Real(*value),
-            Some(Cell::Text(text)) => Stored::Text((*text).to_owned()),
-            Some(Cell::Blob(bytes)) => Stored::Blob(bytes.to_vec()),
-            Some(Cell::Nested(range)) => Stored::Blob(cells.bytes(range).to_vec()),
-        }
-    }
-
-    /// An owned copy of a value; `None` for text that is not UTF-8.
-    pub(crate) fn of_raw(raw: Raw<'_>) -> Option<Stored> {
-        Some(match raw {
-            Raw::Null | Raw::Absent => Stored::Null,
-            Raw::Integer(value) => Stored::Integer(value),
-            Raw::Real(value) => Stored::Real(value),
-            Raw::Text(bytes) => Stored::Text(std::str::from_utf8(bytes).ok()?.to_owned()),
-            Raw::Blob(bytes) => Stored::Blob(bytes.to_vec()),
-        })
-    }
-
-    /// Appends the value.
-    pub(crate) fn write<'a>(&'a self, cells: &mut Cells<'a>) {
-        match self {
-            Stored::Null => cells.null(),
-            Stored::Integer(value) => cells.integer(*value),
-            Stored::Real(value) => cells.real(*value),
-            Stored::Text(text) => cells.text(text),
-            Stored::Blob(bytes) => cells.blob(bytes),
-        }
-    }
-
-    /// The value, borrowed.
-    pub fn raw(&self) -> Raw<'_> {
-        match self {
-            Stored::Null => Raw::Null,
-            Stored::Integer(value) => Raw::Integer(*value),
-            Stored::Real(value) => Raw::Real(*value),
-            Stored::Text(text) => Raw::Text(text.as_bytes()),
-            Stored::Blob(bytes) => Raw::Blob(bytes),
-        }
-    }
-}
 
 /// Begins the fields of a struct or a payload.
 #[inline]

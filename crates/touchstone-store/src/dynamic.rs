@@ -42,8 +42,11 @@ mod value;
 use crate::access::{Access, Which};
 use crate::cells::Cells;
 use crate::error::Result;
+use crate::live::feed::Feed;
+use crate::live::subscription::Subscription;
+use crate::query::{Query, Reading};
 use crate::record::{Columns, Finds, KeyPart, Record, Shape};
-use crate::snapshot::{Reading, Snapshot};
+use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::transaction::Transaction;
 use crate::value::{Mismatch, Raw};
@@ -298,6 +301,50 @@ impl Transaction<'_> {
         let leased = self.leased();
         let number = leased.in_transaction(|session| session.writable_collection(name))?;
         Ok(Writing::new(Access::shaped(leased, Which::Named(number), of.shape())))
+    }
+}
+
+impl Feed {
+    /// A query to watch, for records of a type made at run time.
+    ///
+    /// ```
+    /// use touchstone_store::dynamic::{Dynamic, Field, Type};
+    /// use touchstone_store::{Kind, Store};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let feed = store.feed()?;
+    /// let frequent = word.column("count")?.ge(10)?;
+    /// let words = feed.dynamic(word).filter(|()| frequent).watch()?;
+    /// store.dynamic(word).insert(&word.record(["emma".into(), 865.into()])?)?;
+    /// let batch = feed.next()?.expect("the feed goes on");
+    /// assert_eq!(batch.get(words.id()).expect("it was changed").results::<Dynamic>()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn dynamic(&self, of: Type) -> Query<'_, Dynamic, &Feed> {
+        Query::of(self, of.shape())
+    }
+
+    /// As [`watch`](Feed::watch), for a type made at run time.
+    ///
+    /// ```
+    /// use touchstone_store::dynamic::{Field, Key, Type};
+    /// use touchstone_store::{Kind, Store};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// let feed = store.feed()?;
+    /// let emma = feed.watch_dynamic(word, &Key::from("emma"))?;
+    /// assert!(emma.results().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`watch`](Feed::watch).
+    pub fn watch_dynamic(&self, of: Type, key: &Key) -> Result<Subscription<Dynamic>> {
+        self.watch_key(of.shape(), key)
     }
 }
 

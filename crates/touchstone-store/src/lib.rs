@@ -163,12 +163,12 @@ pub use live::subscription::{CountSubscription, SqlSubscription, Subscription};
 pub use live::update::{SubscriptionId, Update};
 pub use nested::Nested;
 pub use options::{Cipher, Durability, EncryptionKey, Options};
-pub use query::{Condition, Explanation, Operand, Order, Query, Rows};
+pub use query::{Condition, Explanation, Operand, Order, Query, Reading, Rows};
 pub use record::{Column, ColumnShape, Columns, Finds, Index, Key, KeyPart, Record, Shape};
 /// The SQLite binding whose connection [`Transaction::sql`] and [`Snapshot::sql`] lend, in the version that fits.
 pub use rusqlite;
 pub use salvage::{SalvageReport, SalvagedTable};
-pub use snapshot::{Reading, Snapshot, Version};
+pub use snapshot::{Snapshot, Version};
 pub use store::Store;
 /// Implements [`trait@Nested`] and [`Field`] for a struct or an enum.
 ///

@@ -5,6 +5,7 @@
 pub(crate) mod batch;
 pub(crate) mod capture;
 mod changes;
+pub(crate) mod commit;
 mod cover;
 pub(crate) mod delta;
 pub(crate) mod explain;

@@ -1,9 +1,7 @@
 //! The options with which a store is opened: durability, encryption, sizes, waiting.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::Store;
 use std::fmt;
-use std::path::Path;
 use std::time::Duration;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -247,7 +245,7 @@ impl Options {
 
     /// Shuts other processes out for as long as the store is open, and saves the locks of every transaction. It must be
     /// the first store of the file in this program: beside a shared store it is shared too. On Windows SQLite has no
-    /// such way to open a file, and the store is shared: see [`Store::is_exclusive`].
+    /// such way to open a file, and the store is shared: see [`Store::is_exclusive`](crate::Store::is_exclusive).
     ///
     /// ```
     /// use touchstone_store::Options;
@@ -445,7 +443,7 @@ impl Options {
     }
 
     /// Encrypts a new file, or opens an encrypted one. It does not encrypt a plain file, which is refused: see
-    /// [`Store::change_key`].
+    /// [`Store::change_key`](crate::Store::change_key).
     ///
     /// ```
     /// use touchstone_store::{EncryptionKey, ErrorKind, Options};
@@ -499,27 +497,6 @@ impl Options {
     pub fn vfs(mut self, name: impl Into<String>) -> Options {
         self.vfs = Some(name.into());
         self
-    }
-
-    /// Opens the store.
-    ///
-    /// ```
-    /// use touchstone_store::{EncryptionKey, Options};
-    ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
-    /// let store = Options::new().key(EncryptionKey::raw([7; 32])).page_size(8192).open(&path)?;
-    /// assert_eq!(store.path(), path);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If the file cannot be opened or made, is no store, is of a newer version, or has another key;
-    /// [`Durability`](ErrorKind::Durability) if other stores have it open with a class beside which this one cannot
-    /// stand.
-    pub fn open(self, path: impl AsRef<Path>) -> Result<Store> {
-        self.check()?;
-        Store::open_with(path.as_ref(), self)
     }
 
     pub(crate) fn check(&self) -> Result<()> {

@@ -4,6 +4,7 @@ pub(crate) mod condition;
 pub(crate) mod evaluate;
 pub(crate) mod hull;
 pub(crate) mod list;
+mod reading;
 pub(crate) mod run;
 pub(crate) mod sought;
 pub(crate) mod sql;
@@ -11,9 +12,9 @@ pub(crate) mod sql;
 use crate::access::Access;
 use crate::error::Result;
 use crate::record::{Record, Shape};
-use crate::snapshot::Reading;
 pub use condition::{Condition, Operand, Order};
 use condition::{Node, Unasked, check_same};
+pub use reading::Reading;
 pub use run::{Explanation, Rows};
 use std::marker::PhantomData;
 

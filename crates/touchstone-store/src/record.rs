@@ -1,8 +1,7 @@
 //! The description of a type for the store: its table, columns and key. It is derived; nothing here touches a file.
 
 use crate::cells::Cells;
-use crate::derived::Stored;
-use crate::value::{Field, Kind, Mismatch, Raw};
+use crate::value::{Field, Kind, Mismatch, Raw, Stored};
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;

@@ -9,8 +9,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
 use crate::keeper::Keeper;
 use crate::leased::Leased;
+use crate::live::commit::Committed;
 use crate::live::feed::{Feed, Mode};
-use crate::live::link::{Done, Link};
+use crate::live::link::Link;
 use crate::opening;
 use crate::options::{Durability, Options};
 use crate::place::sync_directory;
@@ -464,6 +465,29 @@ impl Store {
     }
 }
 
+impl Options {
+    /// Opens the store.
+    ///
+    /// ```
+    /// use touchstone_store::{EncryptionKey, Options};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("tasks.db");
+    /// let store = Options::new().key(EncryptionKey::raw([7; 32])).page_size(8192).open(&path)?;
+    /// assert_eq!(store.path(), path);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the file cannot be opened or made, is no store, is of a newer version, or has another key;
+    /// [`Durability`](ErrorKind::Durability) if other stores have it open with a class beside which this one cannot
+    /// stand.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Store> {
+        self.check()?;
+        Store::open_with(path.as_ref(), self)
+    }
+}
+
 #[cold]
 fn full() -> Error {
     let why = "a feed with `Overflow::Block` was full for as long as a transaction waits (take its batches, or choose another `Overflow`)";
@@ -499,7 +523,7 @@ impl Open<'_> {
             self.committed = true;
             let after = LogState::of(&self.session.connection);
             self.session.note_commit(after, true);
-            Ok(((), Done { captured, logged, before, after }))
+            Ok(((), Committed { captured, logged, before, after }))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! A column's value on its way between a Rust type and the file: borrowed from either, never copied in between.
 //! SQLite's own treatment of values (comparison, affinity) is not here.
 
-use crate::cells::Cells;
+use crate::cells::{Cell, Cells};
 use crate::nested::{self, Nested};
 use std::fmt;
 
@@ -421,6 +421,95 @@ pub(crate) fn unfit(raw: Raw<'_>) -> Mismatch {
     match raw {
         Raw::Absent | Raw::Null => Mismatch::Missing,
         _ => Mismatch::Kind,
+    }
+}
+
+/// An owned value of a column.
+///
+/// ```
+/// use touchstone_store::dynamic::Value;
+///
+/// assert_eq!(Value::from("write"), Value::Text("write".to_owned()));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stored {
+    /// As [`Raw::Null`].
+    Null,
+    /// As [`Raw::Integer`].
+    Integer(i64),
+    /// As [`Raw::Real`].
+    Real(f64),
+    /// As [`Raw::Text`].
+    Text(String),
+    /// As [`Raw::Blob`].
+    Blob(Vec<u8>),
+}
+
+impl Stored {
+    /// The form in which a column holds the value. A value that cannot be stored becomes NULL.
+    ///
+    /// ```
+    /// use touchstone_store::dynamic::Value;
+    ///
+    /// assert_eq!(Value::of(&7_u8), Value::Integer(7));
+    /// assert_eq!(Value::of(&u64::MAX), Value::Null);
+    /// ```
+    pub fn of<F: Field>(value: &F) -> Stored {
+        let mut cells = Cells::default();
+        value.write(&mut cells);
+        Stored::first(&cells)
+    }
+
+    /// The first value of a row.
+    pub(crate) fn first(cells: &Cells<'_>) -> Stored {
+        match cells.get(0) {
+            None | Some(Cell::Null) => Stored::Null,
+            Some(Cell::Integer(value)) => Stored::Integer(*value),
+            Some(Cell::Real(value)) => Stored::Real(*value),
+            Some(Cell::Text(text)) => Stored::Text((*text).to_owned()),
+            Some(Cell::Blob(bytes)) => Stored::Blob(bytes.to_vec()),
+            Some(Cell::Nested(range)) => Stored::Blob(cells.bytes(range).to_vec()),
+        }
+    }
+
+    /// An owned copy of a value; `None` for text that is not UTF-8.
+    pub(crate) fn of_raw(raw: Raw<'_>) -> Option<Stored> {
+        Some(match raw {
+            Raw::Null | Raw::Absent => Stored::Null,
+            Raw::Integer(value) => Stored::Integer(value),
+            Raw::Real(value) => Stored::Real(value),
+            Raw::Text(bytes) => Stored::Text(std::str::from_utf8(bytes).ok()?.to_owned()),
+            Raw::Blob(bytes) => Stored::Blob(bytes.to_vec()),
+        })
+    }
+
+    /// Appends the value.
+    pub(crate) fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+        match self {
+            Stored::Null => cells.null(),
+            Stored::Integer(value) => cells.integer(*value),
+            Stored::Real(value) => cells.real(*value),
+            Stored::Text(text) => cells.text(text),
+            Stored::Blob(bytes) => cells.blob(bytes),
+        }
+    }
+
+    /// The value, borrowed.
+    ///
+    /// ```
+    /// use touchstone_store::Raw;
+    /// use touchstone_store::dynamic::Value;
+    ///
+    /// assert_eq!(Value::Integer(7).raw(), Raw::Integer(7));
+    /// ```
+    pub fn raw(&self) -> Raw<'_> {
+        match self {
+            Stored::Null => Raw::Null,
+            Stored::Integer(value) => Raw::Integer(*value),
+            Stored::Real(value) => Raw::Real(*value),
+            Stored::Text(text) => Raw::Text(text.as_bytes()),
+            Stored::Blob(bytes) => Raw::Blob(bytes),
+        }
     }
 }
 

@@ -4,9 +4,8 @@ use crate::access::Access;
 use crate::error::{Error, ErrorKind, Result};
 use crate::live::capture::Capture;
 use crate::query::sql::Sql;
-use crate::query::{Condition, Query};
+use crate::query::{Condition, Query, Reading};
 use crate::record::{Finds, Record};
-use crate::snapshot::Reading;
 use std::marker::PhantomData;
 
 /// One type's records in one collection, to read and write.

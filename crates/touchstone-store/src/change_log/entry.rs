@@ -4,9 +4,8 @@
 //! table may have changed; null instead of the map: any row of any table.
 
 use super::gathering::KEYS_MAX;
-use crate::derived::Stored;
 use crate::engine::log::{LogPlace, LogState};
-use crate::value::Raw;
+use crate::value::{Raw, Stored};
 use minicbor::Decoder;
 use minicbor::data::Type;
 

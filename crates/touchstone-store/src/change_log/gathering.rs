@@ -210,7 +210,7 @@ fn encode(column: Raw<'_>, bytes: &mut Vec<u8>) {
 mod tests {
     use super::super::entry::{Changed, Keys, changes_of};
     use super::*;
-    use crate::derived::Stored;
+    use crate::value::Stored;
 
     fn told(gathering: &Gathering) -> Option<Option<Vec<Changed>>> {
         gathering.entry().map(|bytes| changes_of(&bytes).expect("what is written is read"))

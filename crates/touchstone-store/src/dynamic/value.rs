@@ -1,7 +1,7 @@
 //! Values of columns and keys, for types made at run time.
 
-pub use crate::derived::Stored as Value;
 use crate::record::{Columns, Shape};
+pub use crate::value::Stored as Value;
 use crate::value::{Field, Kind, Mismatch, Raw};
 use std::cmp::Ordering;
 

@@ -11,9 +11,8 @@
 //! pages do not change: the guard refuses SQL that writes them (`guard.rs`).
 
 use super::connection::Connection;
-use crate::derived::Stored;
 use crate::error::{Error, ErrorKind, Result};
-use crate::value::Raw;
+use crate::value::{Raw, Stored};
 use libsqlite3_sys as ffi;
 use std::any::Any;
 use std::cell::{Cell, RefCell};

@@ -6,7 +6,7 @@ mod hooked;
 
 use self::hooked::{Keys, Tables};
 use super::changes::{Change, Changes, Gathered, Old};
-use super::link::HELD_MAX;
+use super::commit::HELD_MAX;
 use super::observed::{Observed, Topic, Topics};
 use super::row::{Row, RowKey};
 use crate::access::{self, Which};
@@ -521,7 +521,7 @@ impl Open {
 
 #[cfg(test)]
 mod tests {
-    use crate::live::link::HELD_MAX;
+    use crate::live::commit::HELD_MAX;
     use crate::{Record, Store};
 
     #[derive(Record, Clone, Debug, PartialEq)]

@@ -1,17 +1,16 @@
 //! The changes that one transaction makes to one type's records, as the writer hands them over: rows in their new
 //! state, and the keys of deleted rows. Rows that no query watches are left out, as `interest.rs` describes.
 
+use super::commit::HELD_MAX;
 use super::interest::{Interest, Look, Matter};
-use super::link::HELD_MAX;
 use super::load;
 use super::row::{KeyBytes, Row, RowKey};
 use crate::access::{Access, Which};
 use crate::cells::Cells;
-use crate::derived::Stored;
 use crate::leased::Leased;
 use crate::record::{Columns, Record, Shape};
 use crate::session::read;
-use crate::value::Raw;
+use crate::value::{Raw, Stored};
 use std::any::Any;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -11,12 +11,12 @@ use super::thread::{Begun, Mail};
 use super::update::{SubscriptionId, Update};
 use super::watched::Asked;
 use crate::cells::Cells;
-use crate::dynamic::{Dynamic, Key, Type, Value};
 use crate::engine::fork::Origin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::Query;
 use crate::record::{Finds, Record, Shape};
 use crate::sync::Arc;
+use crate::value::Stored as Value;
 use futures_core::Stream;
 use std::fmt;
 use std::pin::Pin;
@@ -154,7 +154,7 @@ impl Feed {
         self.watch_key(T::SHAPE, key)
     }
 
-    fn watch_key<T: Record>(
+    pub(crate) fn watch_key<T: Record>(
         &self,
         shape: &'static Shape,
         key: &(impl Finds<T> + ?Sized),
@@ -170,48 +170,6 @@ impl Feed {
         }
         let (held, results) = self.begin_one(shape, Plan::Key(values), false)?;
         Ok(Subscription { held, results })
-    }
-
-    /// A query to watch, for records of a type made at run time.
-    ///
-    /// ```
-    /// use touchstone_store::dynamic::{Dynamic, Field, Type};
-    /// use touchstone_store::{Kind, Store};
-    ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("words.db"))?;
-    /// let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
-    /// let feed = store.feed()?;
-    /// let frequent = word.column("count")?.ge(10)?;
-    /// let words = feed.dynamic(word).filter(|()| frequent).watch()?;
-    /// store.dynamic(word).insert(&word.record(["emma".into(), 865.into()])?)?;
-    /// let batch = feed.next()?.expect("the feed goes on");
-    /// assert_eq!(batch.get(words.id()).expect("it was changed").results::<Dynamic>()?.len(), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn dynamic(&self, of: Type) -> Query<'_, Dynamic, &Feed> {
-        Query::of(self, of.shape())
-    }
-
-    /// As [`watch`](Feed::watch), for a type made at run time.
-    ///
-    /// ```
-    /// use touchstone_store::dynamic::{Field, Key, Type};
-    /// use touchstone_store::{Kind, Store};
-    ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("words.db"))?;
-    /// let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
-    /// let feed = store.feed()?;
-    /// let emma = feed.watch_dynamic(word, &Key::from("emma"))?;
-    /// assert!(emma.results().is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`watch`](Feed::watch).
-    pub fn watch_dynamic(&self, of: Type, key: &Key) -> Result<Subscription<Dynamic>> {
-        self.watch_key(of.shape(), key)
     }
 
     /// Begins subscriptions to queries, all at one version: all of them or none. A thousand of one shape are read

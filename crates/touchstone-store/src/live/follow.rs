@@ -10,7 +10,7 @@
 
 use super::capture::Captured;
 use super::changes::Gathered;
-use super::link::Commit;
+use super::commit::Commit;
 use super::observed::Topic;
 use super::row::RowKey;
 use crate::access::Which;
@@ -141,7 +141,7 @@ impl Steps {
                 if key.len() != topic.shape.keys {
                     return TopicSteps { own, keys: Relisted::All };
                 }
-                let key = RowKey::of(key.iter().map(crate::derived::Stored::raw));
+                let key = RowKey::of(key.iter().map(crate::value::Stored::raw));
                 if known.insert(key.bytes.clone()) {
                     keys.push(key);
                 }

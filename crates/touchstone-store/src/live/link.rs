@@ -8,11 +8,11 @@
 //! rounds have ended.
 
 use super::capture::Captured;
+use super::commit::{Commit, Committed, HELD_MAX, is_same_commit};
 use super::mailbox::Room;
 use super::observed::Observed;
 use super::round::Rounds;
-use super::thread::{Live, Order, is_same_commit};
-use crate::change_log::Logged;
+use super::thread::{Live, Order};
 use crate::engine::bell::Bell;
 use crate::engine::fork::Origin;
 use crate::engine::log::LogState;
@@ -27,38 +27,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// The most changes in the inbox, in all. If there are more, the commits are dropped, and everything is read again.
-pub(super) const HELD_MAX: usize = if cfg!(test) { 1000 } else { 1_000_000 };
-
-/// A commit, as the live thread gets it.
-pub(crate) struct Commit {
-    /// Its number in a series that it shares with the live thread's snapshots: later ones are greater.
-    pub(crate) version: u64,
-    /// `None` if nothing was watched when the transaction began.
-    pub(crate) captured: Option<Captured>,
-    /// Its entry in the change log, if it has one.
-    pub(crate) logged: Option<Logged>,
-    /// The state of the log before the commit, and after it, if it is known.
-    pub(crate) before: Option<LogState>,
-    pub(crate) after: Option<LogState>,
-}
-
-impl Commit {
-    /// Whether this commit and the next, which changes nothing that is watched, may count as one: there was no other
-    /// commit between them, and neither is in the change log.
-    fn is_one_with(&self, next: &Commit) -> bool {
-        is_same_commit(self.after, next.before) && self.logged.is_none() && next.logged.is_none()
-    }
-}
-
-/// The effect of a commit, as its writer knows it.
-pub(crate) struct Done {
-    pub(crate) captured: Option<Captured>,
-    pub(crate) logged: Option<Logged>,
-    pub(crate) before: Option<LogState>,
-    pub(crate) after: Option<LogState>,
-}
 
 /// The work of one round.
 #[derive(Default)]
@@ -166,12 +134,12 @@ impl Link {
     /// # Errors
     /// If `commit` fails.
     #[inline]
-    pub(crate) fn commit<R>(&self, commit: impl FnOnce() -> Result<(R, Done)>) -> Result<R> {
+    pub(crate) fn commit<R>(&self, commit: impl FnOnce() -> Result<(R, Committed)>) -> Result<R> {
         let _within = Within::of(&self.shared);
         let _handing_over = lock(&self.shared.hand_off);
-        let (result, done) = commit()?;
+        let (result, committed) = commit()?;
         if self.shared.observed.is_any() {
-            self.shared.put(done);
+            self.shared.put(committed);
         }
         Ok(result)
     }
@@ -275,8 +243,8 @@ impl Shared {
     }
 
     #[cold]
-    pub(super) fn put(&self, done: Done) {
-        let Done { captured, logged, before, after } = done;
+    pub(super) fn put(&self, committed: Committed) {
+        let Committed { captured, logged, before, after } = committed;
         let concerns_nobody = captured.as_ref().is_some_and(|captured| self.concerns_nobody(captured));
         let mut inbox = lock(&self.inbox);
         if inbox.ended {

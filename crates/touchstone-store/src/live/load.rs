@@ -8,11 +8,11 @@ use super::row::{Row, RowKey};
 use super::stab::Intervals;
 use super::tally::Tally;
 use crate::access::Access;
-use crate::derived::Stored;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::condition::{self, Comparison, Node, Order, Word};
 use crate::query::{Query, Request};
 use crate::record::Record;
+use crate::value::Stored;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 

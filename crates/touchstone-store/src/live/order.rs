@@ -2,10 +2,9 @@
 
 use super::row::{Row, column, stored};
 use super::set::{Entry, Ordered, Set};
-use crate::derived::Stored;
 use crate::query::evaluate::order;
 use crate::record::Record;
-use crate::value::Raw;
+use crate::value::{Raw, Stored};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::marker::PhantomData;

@@ -5,12 +5,11 @@
 //! for each record. Queries that differ only in compared values, limit and offset are windows of one set.
 
 use super::order::{Cut, SortColumn, Sorter, Span, Values};
-use crate::derived::Stored;
 use crate::error::Result;
 use crate::query::Request;
 use crate::query::condition::{Comparison, Node, Word};
 use crate::record::{ColumnShape, Record, Shape};
-use crate::value::Kind;
+use crate::value::{Kind, Stored};
 
 /// How a query is followed.
 #[derive(Debug)]

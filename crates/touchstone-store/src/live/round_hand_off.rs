@@ -2,7 +2,8 @@
 //! commit is taken once, in order, by one thread at a time, and no thread sleeps while there is work. To run this:
 //! `make hand-offs`.
 
-use super::link::{Done, Shared, Work};
+use super::commit::Committed;
+use super::link::{Shared, Work};
 use crate::engine::fork::Origin;
 use crate::sync::{Arc, Condvar, Mutex, lock, try_lock, wait};
 use shuttle::thread::{self, JoinHandle, spawn};
@@ -57,7 +58,7 @@ fn writer(shared: &Arc<Shared>) -> JoinHandle<()> {
     let shared = Arc::clone(shared);
     spawn(move || {
         for _ in 0..COMMITS {
-            shared.put(Done { captured: None, logged: None, before: None, after: None });
+            shared.put(Committed { captured: None, logged: None, before: None, after: None });
             shared.wake();
         }
     })

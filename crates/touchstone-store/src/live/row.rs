@@ -2,11 +2,10 @@
 //! positions in results are kept elsewhere.
 
 use crate::cells::{Cell, Cells};
-use crate::derived::Stored;
 use crate::error::Result;
 use crate::record::{Columns, Record, Shape};
 use crate::session::read;
-use crate::value::Raw;
+use crate::value::{Raw, Stored};
 use foldhash::quality::RandomState;
 use smallvec::SmallVec;
 use std::hash::{BuildHasher, Hasher};

@@ -3,11 +3,11 @@
 
 use super::outbox::{Outbox, Target};
 use super::update::What;
-use crate::dynamic::Value;
 use crate::engine::region::{Region, region};
 use crate::error::{Error, ErrorKind, Result};
 use crate::leased::Leased;
 use crate::session::Session;
+use crate::value::Stored as Value;
 use rusqlite::types::{ToSqlOutput, Value as Bound, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 use std::ops::Range;

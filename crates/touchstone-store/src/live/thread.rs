@@ -3,11 +3,12 @@
 
 use super::capture::Captured;
 use super::changes::{Changes, Gathered};
+use super::commit::{Commit, is_same_commit};
 use super::explain::{LiveExplanation, Structure};
 use super::follow::{self, Steps, TopicSteps};
 use super::held::Held;
 use super::interest::Interest;
-use super::link::{Commit, Shared, Work};
+use super::link::{Shared, Work};
 use super::mailbox::{Batch, Leftover, Mailbox, Slot};
 use super::observed::Topic;
 use super::outbox::{Outbox, Target};
@@ -17,13 +18,13 @@ use super::update::{SubscriptionId, Update, What};
 use super::watched::{Asked, Place, Watched};
 use crate::access::{Access, Which};
 use crate::change_log;
-use crate::derived::Stored;
 use crate::engine::log::{LogIndex, LogState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::leased::Leased;
 use crate::readers::Readers;
 use crate::record::{Record, Shape};
 use crate::sync::Arc;
+use crate::value::Stored;
 use slab::Slab;
 use std::any::Any;
 
@@ -671,11 +672,6 @@ impl Live {
             self.shared.observed.change(|topics| topics.list.retain(|topic| topic.id != at));
         }
     }
-}
-
-/// Whether both states are known and nothing was committed between them.
-pub(super) fn is_same_commit(one: Option<LogState>, other: Option<LogState>) -> bool {
-    one.zip(other).is_some_and(|(one, other)| one.is_same_commit(other))
 }
 
 fn number(at: usize) -> u32 {

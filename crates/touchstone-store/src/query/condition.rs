@@ -4,10 +4,9 @@ use super::evaluate::evaluate;
 use super::list::List;
 use super::sought::Sought;
 use crate::cells::Cells;
-use crate::derived::Stored;
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::{Column, Record, Shape};
-use crate::value::{Field, Refusal};
+use crate::value::{Field, Refusal, Stored};
 use std::fmt;
 use std::marker::PhantomData;
 

@@ -2,8 +2,7 @@
 
 use super::condition::{Comparison, Node, Word};
 use super::sought::Sought;
-use crate::derived::Stored;
-use crate::value::Raw;
+use crate::value::{Raw, Stored};
 use std::cmp::Ordering;
 
 /// Evaluates the condition with the row's values by column.

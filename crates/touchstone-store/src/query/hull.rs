@@ -3,7 +3,7 @@
 //! serves that range.
 
 use super::condition::{Comparison, Node, Word};
-use crate::derived::Stored;
+use crate::value::Stored;
 
 /// A comparison that is true for all rows of a condition.
 pub(crate) type Bound<'q> = (usize, Comparison, &'q Stored);

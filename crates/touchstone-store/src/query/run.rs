@@ -4,7 +4,7 @@
 use super::condition::{Comparison, Node, Word};
 use super::evaluate::evaluate;
 use super::sql::Sql;
-use super::{Query, Request};
+use super::{Query, Reading, Request};
 use crate::access::Access;
 use crate::engine::scan::{Reach, Scan};
 use crate::engine::statement::{Statement, StatementRow};
@@ -12,7 +12,6 @@ use crate::error::Result;
 use crate::leased::Kept;
 use crate::record::{Index, Record, Shape};
 use crate::session::{self, ScannedRow, Session};
-use crate::snapshot::Reading;
 use crate::table::{Section, Table};
 use crate::value::Raw;
 use crate::visitor::Visitor;

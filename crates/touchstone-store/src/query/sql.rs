@@ -4,11 +4,11 @@ use super::Request;
 use super::condition::{Comparison, Node, Order, Word};
 use super::hull::hull;
 use crate::cells::Cells;
-use crate::derived::Stored;
 use crate::engine::connection::Connection;
 use crate::error::Result;
 use crate::record::Record;
 use crate::table::{Section, Table};
+use crate::value::Stored;
 use std::fmt::Write as _;
 
 /// A statement and its parameters, which borrow from the query.

@@ -5,7 +5,7 @@ use crate::access::{self, Access, Which};
 use crate::engine::log::LogState;
 use crate::error::Result;
 use crate::leased::Leased;
-use crate::live::link::Done;
+use crate::live::commit::Committed;
 use crate::record::{Finds, Record, Shape};
 use crate::session::Session;
 use crate::table::Section;
@@ -293,7 +293,7 @@ impl Inner {
             let is_alone = count(before).map(|count| count.wrapping_add(own)) == count(after);
             session.note_commit(after, is_alone);
             let before = before.filter(|_| is_alone);
-            Ok((result, Done { captured, logged, before, after }))
+            Ok((result, Committed { captured, logged, before, after }))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! The keys of rows that SQL changes, as SQLite's pre-update hook reports them.
 
 use super::super::changes::{Old, OldRow};
-use super::super::link::HELD_MAX;
+use super::super::commit::HELD_MAX;
 use super::super::observed::Topics;
 use super::super::row::{KeyBytes, RowKey};
 use crate::access::Which;

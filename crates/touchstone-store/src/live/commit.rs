@@ -1,0 +1,42 @@
+//! A commit on its way from its writer to the live thread.
+
+use super::capture::Captured;
+use crate::change_log::Logged;
+use crate::engine::log::LogState;
+
+/// The most changes in the inbox, in all. If there are more, the commits are dropped, and everything is read again.
+pub(super) const HELD_MAX: usize = if cfg!(test) { 1000 } else { 1_000_000 };
+
+/// A commit, as the live thread gets it.
+pub(crate) struct Commit {
+    /// Its number in a series that it shares with the live thread's snapshots: later ones are greater.
+    pub(crate) version: u64,
+    /// `None` if nothing was watched when the transaction began.
+    pub(crate) captured: Option<Captured>,
+    /// Its entry in the change log, if it has one.
+    pub(crate) logged: Option<Logged>,
+    /// The state of the log before the commit, and after it, if it is known.
+    pub(crate) before: Option<LogState>,
+    pub(crate) after: Option<LogState>,
+}
+
+impl Commit {
+    /// Whether this commit and the next, which changes nothing that is watched, may count as one: there was no other
+    /// commit between them, and neither is in the change log.
+    pub(super) fn is_one_with(&self, next: &Commit) -> bool {
+        is_same_commit(self.after, next.before) && self.logged.is_none() && next.logged.is_none()
+    }
+}
+
+/// The effect of a commit, as its writer knows it.
+pub(crate) struct Committed {
+    pub(crate) captured: Option<Captured>,
+    pub(crate) logged: Option<Logged>,
+    pub(crate) before: Option<LogState>,
+    pub(crate) after: Option<LogState>,
+}
+
+/// Whether both states are known and nothing was committed between them.
+pub(super) fn is_same_commit(one: Option<LogState>, other: Option<LogState>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| one.is_same_commit(other))
+}
