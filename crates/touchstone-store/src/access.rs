@@ -1,14 +1,11 @@
-//! Access to one type's records in one collection: the code that snapshots and transactions share.
+//! Access to one type's records in one collection: reading, which snapshots and transactions share.
 
-use crate::cells::{Cell, Cells};
+use crate::cells::Cells;
 use crate::engine::scan::Scan;
-use crate::engine::statement::Statement;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::leased::Leased;
-use crate::live::capture::Capture;
-use crate::query::Query;
 use crate::record::{Finds, Record, Shape};
-use crate::session::{self, Session, refused};
+use crate::session::{self, Session};
 use crate::table::{Section, Table};
 use crate::value::Stored;
 use crate::visitor::each;
@@ -81,15 +78,6 @@ impl<'s, T: Record> Access<'s, T> {
     }
 
     #[inline]
-    fn writable(&self, session: &Session) -> Result<Section> {
-        let collection = match self.which {
-            Which::Named(number) => Some(number),
-            Which::Own | Which::Unwritten => None,
-        };
-        session.writable_table(self.shape, collection)
-    }
-
-    #[inline]
     pub(crate) fn get<Q: Finds<T> + ?Sized>(&self, key: &Q) -> Result<Option<T>> {
         self.find(|cells| key.write_key(cells))
     }
@@ -104,14 +92,17 @@ impl<'s, T: Record> Access<'s, T> {
         self.call(|session| find(session, &self.table(session)?, write_key))
     }
 
-    pub(crate) fn all(&self) -> Result<Vec<T>> {
+    /// Every record, or `None` if the table is not read by its pages: a query reads it.
+    pub(crate) fn all_by_pages(&self) -> Result<Option<Vec<T>>> {
         self.call(|session| {
             let table = self.table(session)?;
             if !table.is_read_by_pages() {
-                return Query::new(*self).all();
+                return Ok(None);
             }
-            let Some(mut scan) = session.scan(&table, table.reach_all())? else { return Ok(Vec::new()) };
-            read_all(session, &mut scan, &table)
+            let Some(mut scan) = session.scan(&table, table.reach_all())? else {
+                return Ok(Some(Vec::new()));
+            };
+            read_all(session, &mut scan, &table).map(Some)
         })
     }
 
@@ -155,79 +146,6 @@ impl<'s, T: Record> Access<'s, T> {
                 }
                 Ok(())
             })
-        })
-    }
-
-    pub(crate) fn insert(&self, record: &T) -> Result<()> {
-        self.call(|session| insert(session, &self.writable(session)?, record))
-    }
-
-    pub(crate) fn put(&self, record: &T) -> Result<()> {
-        self.call(|session| put(session, &self.writable(session)?, record))
-    }
-
-    pub(crate) fn replace(&self, record: &T) -> Result<bool> {
-        self.call(|session| replace(session, &self.writable(session)?, record))
-    }
-
-    pub(crate) fn replace_all<'r>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
-        self.call(|session| {
-            let table = self.writable(session)?;
-            let mut replaced = 0;
-            for record in in_key_order(records) {
-                replaced += u64::from(replace(session, &table, record)?);
-            }
-            Ok(replaced)
-        })
-    }
-
-    pub(crate) fn insert_all<'r>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
-        self.call(|session| {
-            let table = self.writable(session)?;
-            let sql = || session.connection.prepare(&table.insert_feed_sql());
-            table.insert_feed.with(
-                || session.feed(table.shape.columns.len()).and_then(|_| sql()),
-                |statement| feed(session, &table, statement, records, true),
-            )
-        })
-    }
-
-    pub(crate) fn put_all<'r>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
-        self.call(|session| {
-            let table = self.writable(session)?;
-            let sql = || session.connection.prepare(&table.put_feed_sql());
-            table.put_feed.with(
-                || session.feed(table.shape.columns.len()).and_then(|_| sql()),
-                |statement| feed(session, &table, statement, records, false),
-            )
-        })
-    }
-
-    pub(crate) fn remove<Q: Finds<T> + ?Sized>(&self, key: &Q) -> Result<bool> {
-        self.call(|session| {
-            let table = self.table(session)?;
-            if !table.exists() {
-                return Ok(false);
-            }
-            remove::<T, Q>(session, &table, key)
-        })
-    }
-
-    pub(crate) fn clear(&self) -> Result<u64> {
-        self.call(|session| {
-            let table = self.table(session)?;
-            if !table.exists() {
-                return Ok(0);
-            }
-            table.clear.with(
-                || session.connection.prepare(&table.clear_sql()),
-                |statement| {
-                    table.bind_collection(statement);
-                    Capture::follow_if_acting(session, || statement.run())?;
-                    session.capture.cleared::<T>(&table);
-                    Ok(statement.changes())
-                },
-            )
         })
     }
 }
@@ -282,228 +200,4 @@ fn read_all<T: Record>(session: &Session, scan: &mut Scan, table: &Table) -> Res
             reserved = true;
         }
     }
-}
-
-/// Inserts a record, in the open transaction or in one of its own.
-#[inline]
-pub(crate) fn insert<T: Record>(session: &Session, table: &Section, record: &T) -> Result<()> {
-    table
-        .insert
-        .with(
-            || session.connection.prepare(&table.insert_sql()),
-            |statement| write(session, table, statement, record, true),
-        )
-        .map(|_| ())
-}
-
-/// Inserts or replaces a record, as [`insert`].
-#[inline]
-pub(crate) fn put<T: Record>(session: &Session, table: &Section, record: &T) -> Result<()> {
-    table
-        .put
-        .with(
-            || session.connection.prepare(&table.put_sql()),
-            |statement| write(session, table, statement, record, false),
-        )
-        .map(|_| ())
-}
-
-/// Replaces a record, as [`insert`]; returns whether there was one.
-#[inline]
-pub(crate) fn replace<T: Record>(session: &Session, table: &Section, record: &T) -> Result<bool> {
-    table.replace.with(
-        || session.connection.prepare(&table.replace_sql()),
-        |statement| write(session, table, statement, record, false),
-    )
-}
-
-/// Removes a record, as [`insert`]; returns whether there was one.
-#[inline]
-pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
-    session: &Session,
-    table: &Section,
-    key: &Q,
-) -> Result<bool> {
-    let mut cells = Cells::default();
-    table.begin_row(&mut cells);
-    key.write_key(&mut cells);
-    // No record has a key that cannot be stored.
-    if cells.refused().is_some() {
-        return Ok(false);
-    }
-    table.remove.with(
-        || session.connection.prepare(&table.remove_sql()),
-        |statement| {
-            session.capture.before::<T>(session, table, &cells, usize::from(table.is_shared));
-            // SAFETY: the key outlives the call, at whose end the statement is reset.
-            unsafe { statement.bind(&cells)? };
-            Capture::follow_if_acting(session, || statement.run())?;
-            let changed = statement.changes() > 0;
-            if changed {
-                session.capture.removed::<T>(table, &cells);
-            }
-            Ok(changed)
-        },
-    )
-}
-
-/// Runs a statement that writes a record; returns whether it changed a row. A new record had no row before.
-#[inline]
-fn write<T: Record>(
-    session: &Session,
-    table: &Section,
-    statement: &Statement,
-    record: &T,
-    is_new: bool,
-) -> Result<bool> {
-    let mut cells = Cells::default();
-    table.begin_row(&mut cells);
-    check_type(table, record)?;
-    record.write(&mut cells);
-    check(table, &cells)?;
-    let skipped = usize::from(table.is_shared);
-    if !is_new {
-        session.capture.before::<T>(session, table, &cells, skipped);
-    }
-    // SAFETY: the record outlives the call, at whose end the statement is reset.
-    unsafe { statement.bind(&cells)? };
-    Capture::follow_if_acting(session, || statement.run()).map_err(|error| table.name_row(error, &cells))?;
-    let changed = statement.changes() > 0;
-    if changed {
-        if is_new {
-            session.capture.absent::<T>(table, &cells, skipped);
-        }
-        session.capture.put(table, &cells, record);
-    }
-    Ok(changed)
-}
-
-/// Runs a statement that reads the records from the feed, a virtual table; returns how many they were.
-fn feed<'r, T: Record>(
-    session: &Session,
-    table: &Section,
-    statement: &Statement,
-    records: impl IntoIterator<Item = &'r T>,
-    are_new: bool,
-) -> Result<u64> {
-    let feed = session.feed(table.shape.columns.len())?;
-    table.bind_collection(statement);
-    let mut numbers = Numbers::of(session, table)?;
-    let records = in_key_order(records);
-    records.iter().try_for_each(|record| check_type(table, *record))?;
-    let mark = session.capture.mark();
-    let (mut left, mut last) = (records.iter(), None);
-    let mut fill = |cells: &mut Cells<'static>| {
-        last = left.next().copied();
-        let Some(record) = last else { return false };
-        // SAFETY: the values borrow from a record that outlives this function, and no code reads them after it.
-        let cells = unsafe { std::mem::transmute::<&mut Cells<'static>, &mut Cells<'r>>(cells) };
-        record.write(cells);
-        if !are_new {
-            session.capture.before::<T>(session, table, cells, 0);
-        }
-        session.capture.put_fed(table, cells, record);
-        if let Some(numbers) = &mut numbers {
-            numbers.leave_out_next(cells);
-        }
-        true
-    };
-    // SAFETY: everything that `fill` borrows from lives to the end of this function.
-    let (result, why) =
-        unsafe { feed.with(&mut fill, || Capture::follow_if_acting(session, || statement.run())) };
-    if result.is_err() || why.is_some() {
-        session.capture.undo(&mark);
-    }
-    let error = match (result, why) {
-        (Ok(()), None) => {
-            if are_new && session.capture.counts() {
-                // A trigger may have left out some records, whose keys may have been there before.
-                let are_there = statement.changes() == records.len() as u64;
-                records.iter().for_each(|record| note_new(session, table, *record, are_there));
-            }
-            return Ok(records.len() as u64);
-        }
-        (_, Some(why)) => session::stopped(table.shape, why),
-        (Err(error), None) => error,
-    };
-    Err(match last {
-        Some(record) => name_record(table, error, record),
-        None => error.context(format_args!("a record of `{}`", table.shape.name)),
-    })
-}
-
-/// Notes for live queries that no record had the key of an inserted one before, or that this is unknown.
-fn note_new<T: Record>(session: &Session, table: &Section, record: &T, is_there: bool) {
-    let mut cells = Cells::default();
-    record.write_key(&mut cells);
-    if is_there {
-        session.capture.absent::<T>(table, &cells, 0);
-    } else {
-        session.capture.unseen::<T>(table, &cells, 0);
-    }
-}
-
-/// Adds to an error the record that it is about.
-#[cold]
-fn name_record<T: Record>(table: &Section, error: Error, record: &T) -> Error {
-    let mut cells = Cells::default();
-    table.begin_row(&mut cells);
-    record.write_key(&mut cells);
-    table.name_row(error, &cells)
-}
-
-/// The records in the order of their keys; records of one key stay in the given order. The table's B-tree is then
-/// filled from one end to the other, not all over: with many records that is the difference between memory and disk.
-fn in_key_order<'r, T: Record>(records: impl IntoIterator<Item = &'r T>) -> Vec<&'r T> {
-    let mut records: Vec<&T> = records.into_iter().collect();
-    if !records.is_sorted_by(|left, right| left.compare_keys(right).is_le()) {
-        records.sort_by(|left, right| left.compare_keys(right));
-    }
-    records
-}
-
-/// The greatest row number of a table, while rows are added. A row without a number gets the next one from SQLite,
-/// which then need not search the table for it; so the number of a row that goes on from the last is left out.
-struct Numbers {
-    greatest: i64,
-}
-
-impl Numbers {
-    fn of(session: &Session, table: &Table) -> Result<Option<Numbers>> {
-        if !table.numbers_go_on() {
-            return Ok(None);
-        }
-        let greatest = table.greatest.with(
-            || session.connection.prepare(&table.greatest_sql()),
-            // The first number of an empty table is 1: SQLite's answer is NULL, which reads as 0.
-            |statement| statement.integer(),
-        )?;
-        // A trigger may leave rows out or add some: then the next number is not the next record's.
-        Ok((!session.connection.may_have_triggers()).then_some(Numbers { greatest }))
-    }
-
-    #[inline]
-    fn leave_out_next(&mut self, cells: &mut Cells<'_>) {
-        let Some(Cell::Integer(number)) = cells.get(0) else { return };
-        let number = *number;
-        if self.greatest.checked_add(1) == Some(number) {
-            cells.clear_at(0);
-        }
-        // An empty table has no greatest number, only 0 for it: after a first row below 0, SQLite continues from that.
-        let is_unknown = self.greatest == 0 && number < 0;
-        self.greatest = if is_unknown { i64::MAX } else { self.greatest.max(number) };
-    }
-}
-
-fn check(table: &Table, cells: &Cells<'_>) -> Result<()> {
-    match cells.refused() {
-        None => Ok(()),
-        Some((column, why)) => Err(refused(table.shape, column - usize::from(table.is_shared), why)),
-    }
-}
-
-/// Checks that the record belongs to the table: the compiler cannot know that of a type made at run time.
-#[inline]
-fn check_type<T: Record>(table: &Table, record: &T) -> Result<()> {
-    if record.is_of(table.shape) { Ok(()) } else { Err(session::other_type(table.shape)) }
 }

@@ -1,14 +1,13 @@
 //! A transaction without a closure: for bindings to languages that begin and end a transaction in two calls. A program
 //! in Rust uses [`Store::write`], which always ends it.
 
-use crate::engine::log::LogState;
 use crate::error::{Error, ErrorKind, Result};
-use crate::leased::Leased;
 use crate::live::capture::Mark;
-use crate::session::Session;
 use crate::store::Store;
 use crate::sync::{self, ThreadId};
 use crate::transaction::{Part, RELEASE, SAVEPOINT, Transaction};
+use crate::writer::commit::LentWriter;
+use crate::writer::session::WriteSession;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -36,9 +35,7 @@ static SAVEPOINTS: AtomicU64 = AtomicU64::new(0);
 pub struct Begun {
     store: Store,
     /// The writer's session, while it is lent; none once the transaction has ended.
-    leased: Option<Box<Leased>>,
-    before: Option<LogState>,
-    schema: i64,
+    lent: Option<LentWriter>,
     durable: bool,
     /// The numbers of the savepoints that are open, the innermost last.
     savepoints: Vec<u64>,
@@ -93,22 +90,22 @@ impl Store {
     /// # Errors
     /// As for [`write`](Store::write).
     pub fn begin(&self) -> Result<Begun> {
-        let (leased, before) = self.lend_writer()?;
-        let schema = leased.call_last(Session::schema);
+        let lent = Some(self.writes().lend()?);
         let (store, savepoints, thread) = (self.clone(), Vec::new(), sync::current().id());
-        Ok(Begun { store, leased: Some(leased), before, schema, durable: false, savepoints, thread })
+        Ok(Begun { store, lent, durable: false, savepoints, thread })
     }
 }
 
 impl Begun {
     /// The writer's session, which the calling thread uses from now on.
-    fn leased(&mut self) -> &Leased {
+    fn writer(&mut self) -> &WriteSession {
         let me = sync::current().id();
         if self.thread != me {
             self.thread = me;
-            self.store.go_on_with_turn();
+            self.store.writes().pass_turn_to_me();
         }
-        self.leased.as_ref().expect("the writer is given back only when the transaction ends")
+        let lent = self.lent.as_ref();
+        &lent.expect("the writer is given back only when the transaction ends").writer
     }
 
     /// Does work in the transaction.
@@ -124,7 +121,7 @@ impl Begun {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with<R>(&mut self, work: impl FnOnce(&mut Transaction<'_>) -> R) -> R {
-        let mut transaction = Transaction::new(self.leased());
+        let mut transaction = Transaction::new(self.writer());
         let result = work(&mut transaction);
         let durable = transaction.is_durable();
         self.durable |= durable;
@@ -148,9 +145,9 @@ impl Begun {
     /// # Errors
     /// If the transaction has ended: a failure that SQLite rolls back at once, or raw SQL, ended it.
     pub fn savepoint(&mut self) -> Result<Savepoint> {
-        let (schema, mark) = self.leased().in_transaction(|session| {
-            session.connection.sql().execute_batch(SAVEPOINT)?;
-            Ok((session.schema(), session.capture.mark()))
+        let (schema, mark) = self.writer().in_transaction(|call| {
+            call.session.connection.sql().execute_batch(SAVEPOINT)?;
+            Ok((call.session.schema(), call.capture.mark()))
         })?;
         let number = SAVEPOINTS.fetch_add(1, Ordering::Relaxed);
         self.savepoints.push(number);
@@ -178,7 +175,7 @@ impl Begun {
     /// If the part or the transaction has ended already, or if the part belongs to another transaction.
     pub fn release(&mut self, savepoint: Savepoint) -> Result<()> {
         self.leave(&savepoint)?;
-        self.leased().in_transaction(|session| Ok(session.connection.sql().execute_batch(RELEASE)?))
+        self.writer().in_transaction(|call| Ok(call.session.connection.sql().execute_batch(RELEASE)?))
     }
 
     /// Undoes the part, and with it those that began within it.
@@ -202,9 +199,9 @@ impl Begun {
     /// As for [`release`](Begun::release).
     pub fn undo(&mut self, savepoint: Savepoint) -> Result<()> {
         self.leave(&savepoint)?;
-        self.leased().call(|session| {
-            drop(Part::of(session, savepoint.schema, savepoint.mark));
-            session.check_open()
+        self.writer().call(|call| {
+            drop(Part::of(call, savepoint.schema, savepoint.mark));
+            call.session.check_open()
         })
     }
 
@@ -215,8 +212,8 @@ impl Begun {
         };
         let within = self.savepoints.len() - at - 1;
         self.savepoints.truncate(at);
-        self.leased().in_transaction(|session| {
-            Ok((0..within).try_for_each(|_| session.connection.sql().execute_batch(RELEASE))?)
+        self.writer().in_transaction(|call| {
+            Ok((0..within).try_for_each(|_| call.session.connection.sql().execute_batch(RELEASE))?)
         })
     }
 
@@ -238,15 +235,15 @@ impl Begun {
     /// # Errors
     /// As for [`Store::write`]; the transaction is then undone.
     pub fn commit(mut self) -> Result<()> {
-        let Some(leased) = self.leased.take() else { return Ok(()) };
-        self.store.commit_lent(leased, self.schema, self.before, self.durable)
+        let Some(lent) = self.lent.take() else { return Ok(()) };
+        self.store.writes().commit_lent(lent, self.durable)
     }
 }
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        if let Some(leased) = self.leased.take() {
-            self.store.undo_lent(leased, self.schema);
+        if let Some(lent) = self.lent.take() {
+            self.store.writes().undo_lent(lent);
         }
     }
 }

@@ -279,7 +279,7 @@ impl Transaction<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn dynamic(&mut self, of: Type) -> Writing<'_, Dynamic> {
-        Writing::new(Access::shaped(self.leased(), Which::Own, of.shape()))
+        self.shaped(of.shape())
     }
 
     /// The records of such a type in a named collection, which is created if there is none.
@@ -298,9 +298,7 @@ impl Transaction<'_> {
     /// # Errors
     /// If a page contradicts itself or its checksum, if the disk is full, or if the system fails to read or write.
     pub fn dynamic_collection(&mut self, of: Type, name: &str) -> Result<Writing<'_, Dynamic>> {
-        let leased = self.leased();
-        let number = leased.in_transaction(|session| session.writable_collection(name))?;
-        Ok(Writing::new(Access::shaped(leased, Which::Named(number), of.shape())))
+        self.shaped_collection(of.shape(), name)
     }
 }
 

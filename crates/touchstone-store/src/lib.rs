@@ -147,6 +147,7 @@ mod user_version;
 mod value;
 mod visitor;
 mod write_back;
+mod writer;
 mod writing;
 
 pub use begun::{Begun, Savepoint};

@@ -12,7 +12,6 @@ use crate::engine::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Lease;
 use crate::leased::Leased;
-use crate::live::capture::Capture;
 use crate::options::{Options, READER_CACHE_BYTES, WRITER_CACHE_BYTES};
 use crate::record::{Columns, Record, Shape};
 use crate::table::{Held, OrderedRow, PlacedRow, Section, Table};
@@ -68,8 +67,6 @@ pub(crate) struct Session {
     /// The numbers of named collections that this session has looked up.
     collections: RefCell<HashMap<String, i64>>,
     lease: Arc<Lease>,
-    /// The changes of the transaction under way to rows that live queries watch.
-    pub(crate) capture: Capture,
 }
 
 // SAFETY: the parts that are not `Send` (`Rc`s, statements) are reached only through the session, which one thread has
@@ -101,7 +98,6 @@ impl Session {
             only_reads: Cell::new(false),
             collections: RefCell::default(),
             lease: Arc::default(),
-            capture: Capture::default(),
         }
     }
 
@@ -154,12 +150,6 @@ impl Session {
         self.committed.set(after.filter(|_| knows_tables));
     }
 
-    /// Rolls the transaction back, and forgets tables that may have been made in it.
-    pub(crate) fn abandon(&self) {
-        self.connection.end();
-        self.forget();
-    }
-
     /// Makes the connection refuse to write, because a snapshot lends it to the program.
     pub(crate) fn forbid_writing(&self) -> Result<()> {
         if !self.only_reads.get() {
@@ -193,28 +183,19 @@ impl Session {
         Ok(Some(number))
     }
 
-    /// The number of a named collection, which is made if there is none.
-    pub(crate) fn writable_collection(&self, name: &str) -> Result<i64> {
-        if let Some(number) = self.collection(name)? {
-            return Ok(number);
-        }
-        let sql = self.connection.sql();
-        sql.execute_batch(
-            "create table if not exists main.touchstone_collections (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT",
-        )?;
-        sql.execute("insert into main.touchstone_collections (name) values (?1)", [name])?;
-        let number = sql.last_insert_rowid();
-        self.capture.changed("touchstone_collections");
+    /// Notes the number of a named collection that was made.
+    pub(crate) fn note_collection(&self, name: &str, number: i64) {
         self.collections.borrow_mut().insert(name.to_owned(), number);
-        Ok(number)
     }
 
-    /// Checks whether SQL of the program has changed the schema.
-    pub(crate) fn look_again(&self) {
-        match self.connection.verify_schema().and_then(|()| self.connection.schema_version()) {
+    /// Checks whether the schema has changed. Returns whether its version is known; if not, everything is forgotten.
+    pub(crate) fn look_again(&self) -> bool {
+        let version = self.connection.verify_schema().and_then(|()| self.connection.schema_version());
+        match version {
             Ok(schema) => self.adopt(schema),
             Err(_) => self.forget(),
         }
+        version.is_ok()
     }
 
     /// Forgets everything known of the file's tables.
@@ -224,10 +205,9 @@ impl Session {
     }
 
     /// Forgets facts from a rolled-back transaction, or a part of one, that the schema's version does not cover: the
-    /// numbers of collections, because another name may get such a number now, and whether there are triggers.
+    /// numbers of collections, because another name may get such a number now.
     pub(crate) fn forget_undone(&self) {
         self.collections.borrow_mut().clear();
-        self.capture.forget_acting();
     }
 
     /// Notes the schema's version. If it has changed, the session looks at every table again.
@@ -265,29 +245,6 @@ impl Session {
         };
         *self.last_table.borrow_mut() = Some((id, Rc::clone(&table)));
         Ok(table)
-    }
-
-    /// The table of a type. It is made if the file has none, and completed if columns or indexes are missing.
-    pub(crate) fn writable_table(&self, shape: &'static Shape, collection: Option<i64>) -> Result<Section> {
-        let table = self.table(shape, collection)?;
-        if table.writable.get() {
-            return Ok(table);
-        }
-        let made = table.make_sql().iter().try_for_each(|sql| self.connection.sql().execute_batch(sql));
-        // Even after a failure: the parts that were made before it stay until the transaction is undone.
-        self.look_again();
-        made.map_err(|error| {
-            Error::from(error).context(format_args!("making the table of `{}`", shape.name))
-        })?;
-        let table = self.table(shape, collection)?;
-        table.writable.set(true);
-        Ok(table)
-    }
-
-    /// The type's own table, if this session has written to it: then one statement can be a transaction of its own.
-    #[inline]
-    pub(crate) fn ready_table(&self, shape: &'static Shape) -> Option<Section> {
-        self.table(shape, None).ok().filter(|table| table.writable.get())
     }
 
     /// The schema's version, as the session knows it. A rollback of a transaction that changed it must forget it.

@@ -2,11 +2,11 @@
 
 use crate::access::{Access, Which};
 use crate::error::{Error, ErrorKind, Result};
-use crate::leased::Leased;
-use crate::live::capture::{Capture, Mark};
+use crate::live::capture::Mark;
 use crate::query::Query;
 use crate::record::{Finds, Record, Shape};
 use crate::session::Session;
+use crate::writer::session::{WriteCall, WriteSession};
 use crate::writing::Writing;
 use std::cell::Cell;
 use std::fmt;
@@ -35,7 +35,7 @@ const ROLLBACK: &str = "rollback to touchstone_part; release touchstone_part";
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Transaction<'s> {
-    leased: &'s Leased,
+    writer: &'s WriteSession,
     durable: Cell<bool>,
 }
 
@@ -46,8 +46,8 @@ impl fmt::Debug for Transaction<'_> {
 }
 
 impl<'s> Transaction<'s> {
-    pub(crate) fn new(leased: &'s Leased) -> Transaction<'s> {
-        Transaction { leased, durable: Cell::new(false) }
+    pub(crate) fn new(writer: &'s WriteSession) -> Transaction<'s> {
+        Transaction { writer, durable: Cell::new(false) }
     }
 
     /// The records of a type.
@@ -69,7 +69,7 @@ impl<'s> Transaction<'s> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn of<T: Record>(&mut self) -> Writing<'_, T> {
-        Writing::new(Access::new(self.leased, Which::Own))
+        self.shaped(T::SHAPE)
     }
 
     /// The records of a type in a collection of that name, which is made if there is none. Collections share one table:
@@ -90,8 +90,7 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// If the file cannot be written.
     pub fn collection<T: Record>(&mut self, name: &str) -> Result<Writing<'_, T>> {
-        let number = self.leased.in_transaction(|session| session.writable_collection(name))?;
-        Ok(Writing::new(Access::new(self.leased, Which::Named(number))))
+        self.shaped_collection(T::SHAPE, name)
     }
 
     /// Inserts a record.
@@ -285,7 +284,7 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// If the file cannot be read, or if a stored value does not fit its field's type.
     pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
-        Access::new(self.leased, Which::Own).get(key)
+        Access::new(&self.writer.session, Which::Own).get(key)
     }
 
     /// A query of a type's records, as this transaction sees them.
@@ -309,7 +308,7 @@ impl<'s> Transaction<'s> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn query<T: Record>(&self) -> Query<'_, T> {
-        Query::new(Access::new(self.leased, Which::Own))
+        Query::new(Access::new(&self.writer.session, Which::Own))
     }
 
     /// Runs a part that can be undone alone: if `work` fails, nothing of the part stays, and the transaction goes on.
@@ -340,13 +339,13 @@ impl<'s> Transaction<'s> {
         &mut self,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
-        self.leased.call_last(|session| {
-            let connection = &session.connection;
+        self.writer.call_last(|call| {
+            let connection = &call.session.connection;
             connection.check_process()?;
             if connection.is_idle() {
                 return Err(Error::new(ErrorKind::Refused, "the transaction has ended already").into());
             }
-            let part = Part::of(session, session.schema(), session.capture.mark());
+            let part = Part::of(call, call.session.schema(), call.capture.mark());
             connection.sql().execute_batch(SAVEPOINT).map_err(Error::from)?;
             let result = work(self)?;
             connection.check_process()?;
@@ -381,11 +380,24 @@ impl<'s> Transaction<'s> {
 
     /// The records of the table with that shape.
     pub(crate) fn shaped<T: Record>(&mut self, shape: &'static Shape) -> Writing<'_, T> {
-        Writing::new(Access::shaped(self.leased, Which::Own, shape))
+        Writing::new(self.writer, Which::Own, shape)
     }
 
-    pub(crate) fn leased(&self) -> &'s Leased {
-        self.leased
+    /// The records of the table with that shape in a collection of that name, which is made if there is none.
+    ///
+    /// # Errors
+    /// As for [`collection`](Transaction::collection).
+    pub(crate) fn shaped_collection<T: Record>(
+        &mut self,
+        shape: &'static Shape,
+        name: &str,
+    ) -> Result<Writing<'_, T>> {
+        let number = self.writer.in_transaction(|call| call.writable_collection(name))?;
+        Ok(Writing::new(self.writer, Which::Named(number), shape))
+    }
+
+    pub(crate) fn writer(&self) -> &'s WriteSession {
+        self.writer
     }
 
     pub(crate) fn is_durable(&self) -> bool {
@@ -417,13 +429,14 @@ impl<'s> Transaction<'s> {
     /// As `work` does; if a statement would end the transaction or change the kind of file
     /// ([`Refused`](ErrorKind::Refused)).
     pub fn sql<R>(&mut self, work: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<R>) -> Result<R> {
-        self.leased.in_transaction(|session| {
-            let _looks = LooksAgain(session);
+        self.writer.in_transaction(|call| {
+            let session = call.session;
+            let _looks = LooksAgain(call);
             let lent = || {
                 let _lent = session.connection.lend();
                 work(session.connection.sql())
             };
-            Capture::follow(session, lent).map_err(|error| explained(error.into(), session))
+            call.capture.follow(session, lent).map_err(|error| explained(error.into(), session))
         })
     }
 }
@@ -439,7 +452,7 @@ fn explained(error: Error, session: &Session) -> Error {
 }
 
 /// Checks the schema again when dropped: the program's SQL may have changed tables, even if it failed or panicked.
-struct LooksAgain<'s>(&'s Session);
+struct LooksAgain<'s>(WriteCall<'s>);
 
 impl Drop for LooksAgain<'_> {
     fn drop(&mut self) {
@@ -449,7 +462,7 @@ impl Drop for LooksAgain<'_> {
 
 /// A part of a transaction; it is undone unless it was kept, even if the program panics.
 pub(crate) struct Part<'s> {
-    session: &'s Session,
+    call: WriteCall<'s>,
     schema: i64,
     mark: Mark,
     kept: Cell<bool>,
@@ -457,26 +470,26 @@ pub(crate) struct Part<'s> {
 
 impl<'s> Part<'s> {
     /// The innermost savepoint; the schema had that version before it.
-    pub(crate) fn of(session: &'s Session, schema: i64, mark: Mark) -> Part<'s> {
-        Part { session, schema, mark, kept: Cell::new(false) }
+    pub(crate) fn of(call: WriteCall<'s>, schema: i64, mark: Mark) -> Part<'s> {
+        Part { call, schema, mark, kept: Cell::new(false) }
     }
 }
 
 impl Drop for Part<'_> {
     fn drop(&mut self) {
-        let connection = &self.session.connection;
+        let connection = &self.call.session.connection;
         if self.kept.get() || connection.is_idle() || !connection.is_of_here() {
             return;
         }
-        self.session.capture.undo(&self.mark);
+        self.call.capture.undo(&self.mark);
         // If the part cannot be undone alone, the whole transaction is undone, and the commit finds it ended.
-        if self.session.connection.sql().execute_batch(ROLLBACK).is_err() {
-            self.session.connection.end();
+        if connection.sql().execute_batch(ROLLBACK).is_err() {
+            connection.end();
         }
-        if self.session.schema() == self.schema {
-            self.session.forget_undone();
+        if self.call.session.schema() == self.schema {
+            self.call.forget_undone();
         } else {
-            self.session.forget();
+            self.call.forget();
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::session::Session;
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::transaction::Transaction;
+use crate::writer::session::WriteCall;
 use rusqlite::OptionalExtension as _;
 
 const TABLE: &str = "touchstone_user_version";
@@ -74,7 +75,7 @@ impl Transaction<'_> {
     /// # Errors
     /// If the file cannot be read.
     pub fn user_version(&self) -> Result<u32> {
-        self.leased().in_transaction(read)
+        self.writer().session.in_transaction(read)
     }
 
     /// Gives the program's data a version. It is part of the transaction, as the changes of the data are.
@@ -96,7 +97,7 @@ impl Transaction<'_> {
     /// # Errors
     /// If the file cannot be written.
     pub fn set_user_version(&mut self, version: u32) -> Result<()> {
-        self.leased().in_transaction(|session| write(session, version))
+        self.writer().in_transaction(|call| write(call, version))
     }
 }
 
@@ -113,17 +114,17 @@ fn read(session: &Session) -> Result<u32> {
     })
 }
 
-fn write(session: &Session, version: u32) -> Result<()> {
+fn write(call: WriteCall<'_>, version: u32) -> Result<()> {
     const MAKE: &str = "create table main.touchstone_user_version (number INTEGER PRIMARY KEY, version INTEGER NOT NULL) STRICT";
     const SET: &str = "insert into main.touchstone_user_version (number, version) values (1, ?1) \
         on conflict (number) do update set version = excluded.version";
-    let sql = session.connection.sql();
-    if !exists(session)? {
+    let sql = call.session.connection.sql();
+    if !exists(call.session)? {
         sql.execute_batch(MAKE)?;
-        session.look_again();
+        call.look_again();
     }
     sql.execute(SET, [version])?;
-    session.capture.changed(TABLE);
+    call.capture.changed(TABLE);
     Ok(())
 }
 

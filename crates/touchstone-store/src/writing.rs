@@ -1,11 +1,12 @@
 //! One type's records in one collection, as a transaction reaches them.
 
-use crate::access::Access;
+use crate::access::{Access, Which};
 use crate::error::{Error, ErrorKind, Result};
-use crate::live::capture::Capture;
 use crate::query::sql::Sql;
 use crate::query::{Condition, Query, Reading};
-use crate::record::{Finds, Record};
+use crate::record::{Finds, Record, Shape};
+use crate::writer::records::Records;
+use crate::writer::session::WriteSession;
 use std::marker::PhantomData;
 
 /// One type's records in one collection, to read and write.
@@ -27,13 +28,15 @@ use std::marker::PhantomData;
 /// ```
 pub struct Writing<'t, T> {
     reading: Reading<'t, T>,
+    writer: &'t WriteSession,
     /// While a program writes the records, it cannot read the transaction elsewhere.
     transaction: PhantomData<&'t mut ()>,
 }
 
 impl<'t, T: Record> Writing<'t, T> {
-    pub(crate) fn new(access: Access<'t, T>) -> Writing<'t, T> {
-        Writing { reading: Reading(access), transaction: PhantomData }
+    pub(crate) fn new(writer: &'t WriteSession, which: Which, shape: &'static Shape) -> Writing<'t, T> {
+        let reading = Reading(Access::shaped(&writer.session, which, shape));
+        Writing { reading, writer, transaction: PhantomData }
     }
 }
 
@@ -58,8 +61,8 @@ impl<T: Record> Writing<'_, T> {
         &self.reading
     }
 
-    fn access(&self) -> &Access<'_, T> {
-        &self.reading.0
+    fn records(&self) -> Records<'_, T> {
+        Records { writer: self.writer, access: self.reading.0 }
     }
 
     /// The record with that key, as this transaction sees it.
@@ -211,7 +214,7 @@ impl<T: Record> Writing<'_, T> {
     /// # Errors
     /// If the key or a unique value belongs to another record ([`Conflict`](crate::ErrorKind::Conflict)).
     pub fn insert(&mut self, record: &T) -> Result<()> {
-        self.access().insert(record)
+        self.records().insert(record)
     }
 
     /// Inserts all the records, or none of them; returns how many. It costs less than single inserts.
@@ -231,7 +234,7 @@ impl<T: Record> Writing<'_, T> {
     /// # Errors
     /// As for [`insert`](Writing::insert).
     pub fn insert_all<'r>(&mut self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
-        self.access().insert_all(records)
+        self.records().insert_all(records)
     }
 
     /// Inserts a record, or replaces the one with its key. Columns of the file that the type does not know stay.
@@ -254,7 +257,7 @@ impl<T: Record> Writing<'_, T> {
     /// # Errors
     /// If a unique value belongs to another record ([`Conflict`](crate::ErrorKind::Conflict)).
     pub fn put(&mut self, record: &T) -> Result<()> {
-        self.access().put(record)
+        self.records().put(record)
     }
 
     /// Inserts or replaces all the records, or none of them; returns how many were given.
@@ -276,7 +279,7 @@ impl<T: Record> Writing<'_, T> {
     /// # Errors
     /// As for [`put`](Writing::put).
     pub fn put_all<'r>(&mut self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
-        self.access().put_all(records)
+        self.records().put_all(records)
     }
 
     /// Replaces the record with that key; returns whether there was one. Columns that the type does not know stay.
@@ -299,7 +302,7 @@ impl<T: Record> Writing<'_, T> {
     /// # Errors
     /// As for [`put`](Writing::put).
     pub fn replace(&mut self, record: &T) -> Result<bool> {
-        self.access().replace(record)
+        self.records().replace(record)
     }
 
     /// Replaces the records with these keys; returns how many of them there were.
@@ -321,7 +324,7 @@ impl<T: Record> Writing<'_, T> {
     /// # Errors
     /// As for [`put`](Writing::put).
     pub fn replace_all<'r>(&mut self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
-        self.access().replace_all(records)
+        self.records().replace_all(records)
     }
 
     /// Changes the record with that key; returns whether there was one.
@@ -354,7 +357,7 @@ impl<T: Record> Writing<'_, T> {
         if record.key() != before {
             let message = format!(
                 "the key of a record of `{}` was changed: remove it and insert another",
-                self.access().shape.name
+                self.reading.0.shape.name
             );
             return Err(Error::new(ErrorKind::Invalid, message));
         }
@@ -379,7 +382,7 @@ impl<T: Record> Writing<'_, T> {
     /// # Errors
     /// If the file cannot be written.
     pub fn remove(&mut self, key: &(impl Finds<T> + ?Sized)) -> Result<bool> {
-        self.access().remove(key)
+        self.records().remove(key)
     }
 
     /// Removes the records for which the condition is true; returns how many.
@@ -400,19 +403,19 @@ impl<T: Record> Writing<'_, T> {
     /// # Errors
     /// If the file cannot be written, or if the condition is for another type, as is possible with run-time types.
     pub fn remove_where(&mut self, condition: impl FnOnce(T::Columns) -> Condition<T>) -> Result<u64> {
-        let access = self.access();
-        access.call(|session| {
-            let table = access.table(session)?;
+        let access = self.reading.0;
+        self.writer.in_transaction(|call| {
+            let table = access.table(call.session)?;
             let condition = condition(T::COLUMNS).about(access.shape);
             let node = condition.node()?;
             if !table.exists() {
                 return Ok(0);
             }
             let sql = Sql::delete(&table, node);
-            session.query(&sql.text, |statement| {
+            call.session.query(&sql.text, |statement| {
                 // SAFETY: the parameters outlive the closure, after which the statement is reset.
                 unsafe { statement.bind(&sql.parameters)? };
-                Capture::follow(session, || statement.run())?;
+                call.capture.follow(call.session, || statement.run())?;
                 Ok(statement.changes())
             })
         })
@@ -436,6 +439,6 @@ impl<T: Record> Writing<'_, T> {
     /// # Errors
     /// If the file cannot be written.
     pub fn clear(&mut self) -> Result<u64> {
-        self.access().clear()
+        self.records().clear()
     }
 }

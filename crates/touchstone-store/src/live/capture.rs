@@ -51,12 +51,12 @@ impl Captured {
     }
 }
 
-/// The gathering of one session, the writer's.
+/// The gathering of the writer's session; a reader's session has none.
 #[derive(Default)]
 pub(crate) struct Capture {
-    observed: RefCell<Option<Arc<Observed>>>,
+    observed: Arc<Observed>,
     /// Whether the store logs its changes.
-    may_log: Cell<bool>,
+    may_log: bool,
     /// Whether changes of the transaction under way are gathered, for live queries or for the change log.
     is_on: Cell<bool>,
     watches: Cell<bool>,
@@ -103,10 +103,9 @@ struct Log {
 pub(crate) struct Mark(Vec<usize>, gathering::Mark);
 
 impl Capture {
-    /// Has the session gather the changes of these topics.
-    pub(crate) fn of(&self, observed: &Arc<Observed>, may_log: bool) {
-        self.observed.replace(Some(Arc::clone(observed)));
-        self.may_log.set(may_log);
+    /// Gathers the changes of these topics, and of all tables if the store logs its changes.
+    pub(crate) fn of(observed: &Arc<Observed>, may_log: bool) -> Capture {
+        Capture { observed: Arc::clone(observed), may_log, ..Capture::default() }
     }
 
     /// Begins to gather, if anything is watched, or the store logs its changes.
@@ -116,15 +115,14 @@ impl Capture {
         self.watches.set(false);
         self.logs.set(false);
         self.counts.set(false);
-        if self.may_log.get() {
+        if self.may_log {
             let mut log = self.log.borrow_mut();
             (log.gathering, log.schema, log.before) = (Gathering::default(), schema, before);
             self.open.take();
             self.is_on.set(true);
             self.logs.set(true);
         }
-        let observed = self.observed.borrow();
-        if let Some(topics) = observed.as_ref().and_then(|observed| observed.topics()) {
+        if let Some(topics) = self.observed.topics() {
             let mut changes = Vec::new();
             changes.resize_with(topics.list.len(), || None);
             let counted: Vec<bool> = topics.list.iter().map(|topic| topic.interest.is_counted()).collect();
@@ -194,11 +192,6 @@ impl Capture {
             let key = RowKey::at(cells, skipped, section.shape.keys);
             self.each_of::<T>(section, |changes| changes.lose(&key), |others, _| others.lose(&key));
         }
-    }
-
-    /// Whether counts of a topic were watched when the transaction began.
-    fn is_counted(&self, topic: usize) -> bool {
-        self.open.borrow().counted.get(topic).is_some_and(|is_counted| *is_counted)
     }
 
     /// Whether rows are to be noted before they are written.
@@ -285,35 +278,37 @@ impl Capture {
     }
 
     /// Runs work that changes rows in ways that only SQLite knows: SQLite's hook reports their keys.
-    pub(crate) fn follow<R>(session: &Session, work: impl FnOnce() -> R) -> R {
-        let capture = &session.capture;
+    pub(crate) fn follow<R>(&self, session: &Session, work: impl FnOnce() -> R) -> R {
         // The schema's version does not show temporary triggers.
-        capture.acting.set(None);
-        if !capture.is_on.get() {
+        self.forget_acting();
+        if !self.is_on.get() {
             return work();
         }
-        let topics = Arc::clone(&capture.open.borrow().topics);
-        let log = if capture.logs.get() { capture.tables(session).map(Some) } else { Ok(None) };
-        let Ok(keys) = log.and_then(|log| Keys::of(session, &topics, log)) else {
-            capture.open.borrow_mut().unknown = true;
-            capture.log.borrow_mut().gathering.is_unknown = true;
+        let log = if self.logs.get() { self.tables(session).map(Some) } else { Ok(None) };
+        let keys = log.and_then(|log| {
+            let open = self.open.borrow();
+            Keys::of(session, &open.topics, &open.counted, log)
+        });
+        let Ok(keys) = keys else {
+            self.open.borrow_mut().unknown = true;
+            self.log.borrow_mut().gathering.is_unknown = true;
             return work();
         };
         let (schema, keys) = (session.connection.schema_version().ok(), RefCell::new(keys));
         // If the work panics and the transaction goes on, its changes are unknown.
-        let was_unknown = std::mem::replace(&mut capture.open.borrow_mut().unknown, true);
+        let was_unknown = std::mem::replace(&mut self.open.borrow_mut().unknown, true);
         let (result, told) = while_captured(&session.connection, &keys, work);
-        capture.open.borrow_mut().unknown = was_unknown;
+        self.open.borrow_mut().unknown = was_unknown;
         let is_same_schema = schema.is_some() && session.connection.schema_version().ok() == schema;
-        capture.add(keys.into_inner(), told.is_ok() && is_same_schema);
+        self.add(keys.into_inner(), told.is_ok() && is_same_schema);
         result
     }
 
     /// As [`follow`](Capture::follow), if statements of the file change further rows.
     #[inline]
-    pub(crate) fn follow_if_acting<R>(session: &Session, work: impl FnOnce() -> R) -> R {
-        if session.capture.is_on.get() && session.capture.is_acting(session) {
-            return Capture::follow(session, work);
+    pub(crate) fn follow_if_acting<R>(&self, session: &Session, work: impl FnOnce() -> R) -> R {
+        if self.is_on.get() && self.is_acting(session) {
+            return self.follow(session, work);
         }
         work()
     }

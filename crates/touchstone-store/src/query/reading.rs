@@ -63,7 +63,10 @@ impl<'s, T: Record> Reading<'s, T> {
     /// # Errors
     /// As for [`get`](Reading::get).
     pub fn all(&self) -> Result<Vec<T>> {
-        self.0.all()
+        match self.0.all_by_pages()? {
+            Some(all) => Ok(all),
+            None => self.query().all(),
+        }
     }
 
     /// How many records there are.

@@ -1,15 +1,14 @@
 //! Calls that are transactions of their own, for one type's records: one statement if the table is ready for it.
 
 use super::{Inner, Store};
-use crate::access::{self, Access, Which};
-use crate::engine::log::LogState;
+use crate::access::{Access, Which};
 use crate::error::Result;
 use crate::leased::Leased;
-use crate::live::commit::Committed;
 use crate::record::{Finds, Record, Shape};
-use crate::session::Session;
 use crate::table::Section;
 use crate::transaction::Transaction;
+use crate::writer::records;
+use crate::writer::session::WriteCall;
 
 impl Store {
     /// Inserts a record, in a transaction of its own.
@@ -39,7 +38,7 @@ impl Store {
     pub(crate) fn insert_shaped<T: Record>(&self, shape: &'static Shape, record: &T) -> Result<()> {
         self.alone(
             shape,
-            |session, table| access::insert(session, table, record),
+            |call, table| records::insert(call, table, record),
             |transaction| transaction.shaped(shape).insert(record),
         )
     }
@@ -87,7 +86,7 @@ impl Store {
     pub(crate) fn put_shaped<T: Record>(&self, shape: &'static Shape, record: &T) -> Result<()> {
         self.alone(
             shape,
-            |session, table| access::put(session, table, record),
+            |call, table| records::put(call, table, record),
             |transaction| transaction.shaped(shape).put(record),
         )
     }
@@ -137,7 +136,7 @@ impl Store {
     pub(crate) fn replace_shaped<T: Record>(&self, shape: &'static Shape, record: &T) -> Result<bool> {
         self.alone(
             shape,
-            |session, table| access::replace(session, table, record),
+            |call, table| records::replace(call, table, record),
             |transaction| transaction.shaped(shape).replace(record),
         )
     }
@@ -170,7 +169,7 @@ impl Store {
     ) -> Result<bool> {
         self.alone(
             shape,
-            |session, table| access::remove::<T, _>(session, table, key),
+            |call, table| records::remove::<T, _>(call, table, key),
             |transaction| transaction.shaped::<T>(shape).remove(key),
         )
     }
@@ -232,69 +231,13 @@ impl Store {
         self.read(|snapshot| snapshot.of::<T>().all())
     }
 
-    /// Runs one statement as a transaction of its own if the table is ready; otherwise a transaction that makes it
-    /// ready.
-    pub(crate) fn alone<R>(
+    fn alone<R>(
         &self,
         shape: &'static Shape,
-        statement: impl FnOnce(&Session, &Section) -> Result<R>,
+        statement: impl FnOnce(WriteCall<'_>, &Section) -> Result<R>,
         whole: impl FnOnce(&mut Transaction<'_>) -> Result<R>,
     ) -> Result<R> {
-        let inner = &*self.inner;
-        if inner.options.log_changes {
-            // The change log gets its entry in the same transaction as the statement, so one statement is not enough.
-            return self.write(whole);
-        }
-        let turn = inner.turn()?;
-        let result = {
-            let writer = inner.writer()?;
-            let leased = writer.leased();
-            leased.call_last(|session| {
-                // Another process that has committed may have changed the table, which only a transaction looks at.
-                let now = inner.log_state();
-                let is_known = now.is_some() && now == session.committed.get();
-                let table = if is_known { session.ready_table(shape) } else { None };
-                table
-                    .map(|table| inner.commit_one(leased, session, || statement(session, &table)))
-                    .transpose()
-            })?
-        };
-        match result {
-            Some(result) => {
-                inner.committed(turn, false)?;
-                Ok(result)
-            }
-            None => {
-                drop(turn);
-                self.write(whole)
-            }
-        }
-    }
-}
-
-impl Inner {
-    /// Commits one statement as a transaction of its own, and hands the captured changes over to the live thread.
-    fn commit_one<R>(
-        &self,
-        leased: &Leased,
-        session: &Session,
-        statement: impl FnOnce() -> Result<R>,
-    ) -> Result<R> {
-        let before = session.committed.get();
-        session.capture.begin(session.schema(), before);
-        self.live.commit(|| {
-            let changes = session.connection.changes();
-            let result = statement().map_err(|error| self.pin.explain(error))?;
-            let (captured, logged) = session.capture.finish(leased);
-            let after = LogState::of(&session.connection);
-            // Another process may have committed before the statement had the lock.
-            let own = u32::from(session.connection.changes() != changes);
-            let count = |state: Option<LogState>| state.map(LogState::change);
-            let is_alone = count(before).map(|count| count.wrapping_add(own)) == count(after);
-            session.note_commit(after, is_alone);
-            let before = before.filter(|_| is_alone);
-            Ok((result, Committed { captured, logged, before, after }))
-        })
+        self.inner.writes.alone(shape, statement, whole)
     }
 }
 

@@ -43,13 +43,15 @@ struct Watched {
 }
 
 impl Keys {
-    /// For the watched tables, and for all that have keys if the store logs its changes.
+    /// For the watched tables, and for all that have keys if the store logs its changes. `counted` says of each topic
+    /// whether its counts were watched when the transaction began.
     ///
     /// # Errors
     /// If the file does not give the columns of its tables.
     pub(super) fn of(
         session: &Session,
         topics: &Topics,
+        counted: &[bool],
         log: Option<(Rc<Tables>, Gathering)>,
     ) -> Result<Keys> {
         let mut tables: Vec<Watched> = Vec::new();
@@ -63,7 +65,7 @@ impl Keys {
                     tables.push(Watched { name, key, topics: vec![at], counted });
                 }
             }
-            if session.capture.is_counted(at) {
+            if counted.get(at).is_some_and(|is_counted| *is_counted) {
                 let columns = columns(session, topic.shape)?;
                 let table = tables.iter_mut().find(|table| table.name.eq_ignore_ascii_case(name));
                 table.into_iter().for_each(|table| table.counted.push((at, Rc::clone(&columns))));

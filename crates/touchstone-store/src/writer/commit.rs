@@ -1,0 +1,451 @@
+//! The commit protocol. Every commit of the store goes through it: transactions of a closure ([`WritePath::write`]),
+//! single statements ([`WritePath::alone`]), and transactions that are lent to a program in two calls
+//! ([`WritePath::lend`], [`WritePath::commit_lent`]).
+//!
+//! A commit takes these steps, in this order:
+//!
+//! 1. *Turn*, `turn`: looks at the file; waits until the blocked feeds have room (backpressure); takes the turn, which is
+//!    the in-process write lock; refuses to go on after a failed flush; yields to other processes (courtesy).
+//! 2. *Session*, `session`: locks the writer's session, and opens it at the first turn.
+//! 3. *Begin*, `begin`: begins the transaction, which takes the file's write lock; notes the log's state; begins to
+//!    gather the changes. A single statement takes the file's lock by itself, in step 4.
+//! 4. *Commit*, `make`: ends the gathering, commits, and puts the commit into the inbox of the live thread.
+//! 5. *End*, `end`: counts the commit for the flush; passes the turn on; wakes the live thread and the watchers of other
+//!    processes; lets the keeper look at the log; waits for a flush, if the commit must be durable.
+//!
+//! Lock order: the turn, then `session`, then `hand_off` of the link in step 4, and then the locks that `live/link.rs`
+//! lists. A transaction takes the file's write lock before `hand_off`, and a single statement after it; no thread of
+//! this process waits for either in the other order, because writers have the turn, and the live thread only reads.
+//! `log` is taken under `session` when that is opened, and with none of these locks in a flush. The room of feeds is
+//! waited for before the turn, and a flush after it, so neither keeps other writers from the turn. The mutex of
+//! `session` is released before step 5.
+//!
+//! A lent transaction keeps the turn, without a guard: `turns.resume()` makes the guard again at its end. The session is
+//! moved out of its mutex meanwhile, and no other thread looks for it, because none has the turn.
+
+use super::session::{WriteCall, WriteSession};
+use crate::alarm::Alarm;
+use crate::change_log::Logged;
+use crate::courtesy::Courtesy;
+use crate::engine::log::{LogIndex, LogState};
+use crate::engine::log_file::LogFile;
+use crate::engine::pin::Pin;
+use crate::error::{Error, ErrorKind, Result};
+use crate::flush::Flushes;
+use crate::keeper::Keeper;
+use crate::leased::Leased;
+use crate::live::capture::{Capture, Captured};
+use crate::live::commit::Committed;
+use crate::live::link::Link;
+use crate::options::{Durability, Options};
+use crate::place::sync_directory;
+use crate::readers::Readers;
+use crate::record::Shape;
+use crate::session::{Role, Session};
+use crate::sync::{Mutex, MutexGuard, lock};
+use crate::table::Section;
+use crate::transaction::Transaction;
+use crate::turn::{Turn, Turns};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// All that a commit passes through, from the turn to the live thread, the keeper and the flush.
+pub(crate) struct WritePath {
+    path: PathBuf,
+    options: Options,
+    /// The log's index, which has the log's state; none if the file is read without a log.
+    index: Option<LogIndex>,
+    turns: Arc<Turns>,
+    courtesy: Courtesy,
+    flushes: Arc<Flushes>,
+    /// The log's file for flushes, from the first transaction on. It is closed before the writer's connection.
+    log: Mutex<Option<Log>>,
+    /// Stopped before the connections that it watches are closed.
+    pub(crate) keeper: Keeper,
+    /// Stopped before the connections that it reads with are closed.
+    pub(crate) live: Link,
+    session: Mutex<Option<Box<WriteSession>>>,
+    pin: Arc<Pin>,
+}
+
+/// The log's file for flushes.
+struct Log {
+    file: LogFile,
+    /// Whether its directory was flushed. Without that, a new file may be missing after a loss of power.
+    is_listed: bool,
+}
+
+/// How the transaction under way began.
+#[derive(Clone, Copy)]
+struct Beginning {
+    schema: i64,
+    /// The log's state before it.
+    before: Option<LogState>,
+}
+
+/// The writer's session in a transaction that has begun. [`commit_lent`](WritePath::commit_lent) or
+/// [`undo_lent`](WritePath::undo_lent) takes it back, and the turn with it.
+pub(crate) struct LentWriter {
+    pub(crate) writer: Box<WriteSession>,
+    beginning: Beginning,
+}
+
+/// A commit that was just made, for the live thread.
+struct Made {
+    captured: Option<Captured>,
+    logged: Option<Logged>,
+    before: Option<LogState>,
+    /// By how much the commit itself has changed the log index's count of commits, if the file's lock was not held from
+    /// `before` on; another process may then have committed in between.
+    own: Option<u32>,
+}
+
+impl WritePath {
+    pub(crate) fn new(
+        path: &Path,
+        options: &Options,
+        pin: &Arc<Pin>,
+        readers: &Arc<Readers>,
+        alarm: Arc<Alarm>,
+    ) -> WritePath {
+        let (turns, flushes) = (Arc::<Turns>::default(), Arc::<Flushes>::default());
+        let keeper = Keeper::new(pin, options, readers, &turns, &flushes, alarm);
+        WritePath {
+            path: path.to_owned(),
+            options: options.clone(),
+            index: pin.index(),
+            turns,
+            courtesy: Courtesy::new(pin.index()),
+            flushes,
+            log: Mutex::new(None),
+            keeper,
+            live: Link::new(readers, pin),
+            session: Mutex::new(None),
+            pin: Arc::clone(pin),
+        }
+    }
+
+    /// A transaction of a closure; see [`Store::write`](crate::Store::write).
+    pub(crate) fn write<R, E: From<Error>>(
+        &self,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let turn = self.turn()?;
+        let held = self.session()?;
+        let writer = held.writer();
+        let (result, durable) = writer.call_last(|call| {
+            let beginning = self.begin(call)?;
+            let mut open = Open { writer, call, beginning, committed: false };
+            let mut transaction = Transaction::new(writer);
+            let result = work(&mut transaction)?;
+            let durable = transaction.is_durable();
+            open.commit(self, durable)?;
+            Ok::<_, E>((result, durable))
+        })?;
+        drop(held);
+        self.end(turn, durable)?;
+        Ok(result)
+    }
+
+    /// Runs one statement as a transaction of its own if the table is ready; otherwise a transaction that makes it
+    /// ready.
+    pub(crate) fn alone<R>(
+        &self,
+        shape: &'static Shape,
+        statement: impl FnOnce(WriteCall<'_>, &Section) -> Result<R>,
+        whole: impl FnOnce(&mut Transaction<'_>) -> Result<R>,
+    ) -> Result<R> {
+        if self.options.log_changes {
+            // The change log gets its entry in the same transaction as the statement, so one statement is not enough.
+            return self.write(whole);
+        }
+        let turn = self.turn()?;
+        let result = {
+            let held = self.session()?;
+            let writer = held.writer();
+            writer.call_last(|call| {
+                // Another process that has committed may have changed the table, which only a transaction looks at.
+                let now = self.log_state();
+                let is_known = now.is_some() && now == call.session.committed.get();
+                let table = if is_known { call.ready_table(shape) } else { None };
+                table.map(|table| self.commit_one(writer, call, || statement(call, &table))).transpose()
+            })?
+        };
+        match result {
+            Some(result) => {
+                self.end(turn, false)?;
+                Ok(result)
+            }
+            None => {
+                drop(turn);
+                self.write(whole)
+            }
+        }
+    }
+
+    /// Lends the writer's session in a transaction that has begun, and the turn with it.
+    pub(crate) fn lend(&self) -> Result<LentWriter> {
+        let turn = self.turn()?;
+        let mut held = self.session()?;
+        let beginning = held.writer().call_last(|call| self.begin(call))?;
+        let writer = held.0.take().expect("the writer is there from the first turn on");
+        drop(held);
+        std::mem::forget(turn);
+        Ok(LentWriter { writer, beginning })
+    }
+
+    /// Passes the turn of a lent writer to the calling thread, which goes on with the transaction.
+    pub(crate) fn pass_turn_to_me(&self) {
+        self.turns.pass_to_me();
+    }
+
+    /// Commits the transaction of a lent writer, and takes the writer back.
+    pub(crate) fn commit_lent(&self, lent: LentWriter, durable: bool) -> Result<()> {
+        if let Err(error) = self.pin.origin().check() {
+            std::mem::forget(lent);
+            return Err(error);
+        }
+        let turn = self.turns.resume();
+        let LentWriter { writer, beginning } = lent;
+        let back = TakenBack { path: self, writer: Some(writer) };
+        let writer = back.writer();
+        let committed = writer.call_last(|call| {
+            let mut open = Open { writer, call, beginning, committed: false };
+            open.commit(self, durable)
+        });
+        drop(back);
+        committed?;
+        self.end(turn, durable)
+    }
+
+    /// Undoes the transaction of a lent writer, and takes the writer back.
+    pub(crate) fn undo_lent(&self, lent: LentWriter) {
+        if !self.pin.origin().is_here() {
+            return std::mem::forget(lent);
+        }
+        let _turn = self.turns.resume();
+        let LentWriter { writer, beginning } = lent;
+        let back = TakenBack { path: self, writer: Some(writer) };
+        let writer = back.writer();
+        writer.call_last(|call| drop(Open { writer, call, beginning, committed: false }));
+    }
+
+    /// How often the log was flushed for commits.
+    pub(crate) fn flushes(&self) -> u64 {
+        self.flushes.count()
+    }
+
+    /// Stops the threads.
+    pub(crate) fn stop(&self) {
+        self.live.stop();
+        self.keeper.stop();
+    }
+
+    /// Forgets the threads and the writer's connection: the child of a fork has no right to them.
+    pub(crate) fn forget(&mut self) {
+        self.live.forget();
+        self.keeper.forget();
+        std::mem::forget(std::mem::take(&mut self.session));
+    }
+}
+
+/// The steps.
+impl WritePath {
+    /// Step 1: takes the turn.
+    fn turn(&self) -> Result<Turn<'_>> {
+        self.pin.origin().check()?;
+        if self.options.read_only {
+            let remedy = "open it without `Options::read_only` to write";
+            let message = format!("{} was opened to read only ({remedy})", self.path.display());
+            return Err(Error::new(ErrorKind::ReadOnly, message));
+        }
+        self.pin.look()?;
+        self.live.shared.room.wait(self.options.busy_timeout).map_err(|_| full())?;
+        let turn = self.turns.take().map_err(|_| {
+            let why = "this thread is in a transaction already, and would wait for itself (use the transaction, or a savepoint of it)";
+            Error::new(ErrorKind::Nested, why)
+        })?;
+        // After a failed flush, earlier frames of the log may be lost, and later commits with them; no thread empties the
+        // log any more.
+        self.pin.check_flushed()?;
+        self.courtesy.give_way(|| {
+            let has_waited = |call: WriteCall<'_>| call.session.connection.patience.take_waited();
+            lock(&self.session).as_ref().is_some_and(|writer| writer.call_last(has_waited))
+        });
+        Ok(turn)
+    }
+
+    /// Step 2: locks the writer's session, for the thread that has the turn.
+    fn session(&self) -> Result<HeldSession<'_>> {
+        let mut writer = lock(&self.session);
+        if writer.is_none() {
+            let session = Session::open(&self.pin, &self.options, Role::Writer)?;
+            // SAFETY: the connection is open, and no other thread knows of it yet; it is the store's writer, which is
+            // closed after the log.
+            let file = unsafe { LogFile::open(session.connection.handle()) }?;
+            session.connection.patience.ask_through(self.pin.index());
+            let capture = Capture::of(&self.live.shared.observed, self.options.log_changes);
+            *lock(&self.log) = Some(Log { file, is_listed: false });
+            let session = Leased::alone(session).with_pin(&self.pin);
+            *writer = Some(Box::new(WriteSession { session, capture }));
+        }
+        Ok(HeldSession(writer))
+    }
+
+    /// Step 3: begins a transaction.
+    fn begin(&self, call: WriteCall<'_>) -> Result<Beginning> {
+        call.session.begin_write().map_err(|error| self.pin.explain(error))?;
+        let (schema, before) = (call.session.schema(), self.log_state());
+        call.capture.begin(schema, before);
+        Ok(Beginning { schema, before })
+    }
+
+    /// Steps 3 and 4 of one statement, which is a transaction of its own.
+    fn commit_one<R>(
+        &self,
+        writer: &WriteSession,
+        call: WriteCall<'_>,
+        statement: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let before = call.session.committed.get();
+        call.capture.begin(call.session.schema(), before);
+        self.make(call, || {
+            let changes = call.session.connection.changes();
+            let result = statement().map_err(|error| self.pin.explain(error))?;
+            let (captured, logged) = call.capture.finish(&writer.session);
+            let own = u32::from(call.session.connection.changes() != changes);
+            Ok((result, Made { captured, logged, before, own: Some(own) }))
+        })
+    }
+
+    /// Step 4: makes a commit, and hands its changes over to the live thread; hands over nothing if the commit fails.
+    #[inline]
+    fn make<R>(&self, call: WriteCall<'_>, commit: impl FnOnce() -> Result<(R, Made)>) -> Result<R> {
+        self.live.commit(|| {
+            let (result, Made { captured, logged, before, own }) = commit()?;
+            let after = LogState::of(&call.session.connection);
+            let count = |state: Option<LogState>| state.map(LogState::change);
+            let is_alone =
+                own.is_none_or(|own| count(before).map(|count| count.wrapping_add(own)) == count(after));
+            call.session.note_commit(after, is_alone);
+            let before = before.filter(|_| is_alone);
+            Ok((result, Committed { captured, logged, before, after }))
+        })
+    }
+
+    /// Step 5: passes the turn on, wakes the live thread and the keeper if needed, and waits for a flush of the log if
+    /// the transaction or the store's class asks for durability.
+    fn end(&self, turn: Turn<'_>, durable: bool) -> Result<()> {
+        let commit = self.flushes.committed();
+        drop(turn);
+        self.live.wake();
+        self.keeper.committed();
+        if durable || self.options.durability == Durability::Strict {
+            self.flushes
+                .reach(commit, || self.flush().inspect_err(|error| self.pin.note_lost_flush(error)))?;
+        }
+        Ok(())
+    }
+
+    /// Flushes the log.
+    fn flush(&self) -> Result<()> {
+        let mut log = lock(&self.log);
+        let log = log.as_mut().ok_or_else(|| Error::new(ErrorKind::Io, "there is no log to flush"))?;
+        log.file.flush()?;
+        if log.is_listed {
+            return Ok(());
+        }
+        sync_directory(self.pin.path())?;
+        log.is_listed = true;
+        Ok(())
+    }
+
+    #[inline]
+    fn log_state(&self) -> Option<LogState> {
+        self.index.as_ref().and_then(LogIndex::state)
+    }
+}
+
+/// The writer's session, for the thread that has the turn.
+struct HeldSession<'s>(MutexGuard<'s, Option<Box<WriteSession>>>);
+
+impl HeldSession<'_> {
+    fn writer(&self) -> &WriteSession {
+        self.0.as_ref().expect("the writer is there from the first turn on")
+    }
+}
+
+/// A lent writer that is taken back: it goes to its place when dropped, even by a panic.
+struct TakenBack<'s> {
+    path: &'s WritePath,
+    writer: Option<Box<WriteSession>>,
+}
+
+impl TakenBack<'_> {
+    fn writer(&self) -> &WriteSession {
+        self.writer.as_ref().expect("it is given back at the end")
+    }
+}
+
+impl Drop for TakenBack<'_> {
+    fn drop(&mut self) {
+        *lock(&self.path.session) = self.writer.take();
+    }
+}
+
+/// A transaction that is rolled back unless it was committed, even if the program panics.
+struct Open<'s> {
+    writer: &'s WriteSession,
+    call: WriteCall<'s>,
+    beginning: Beginning,
+    committed: bool,
+}
+
+impl Open<'_> {
+    /// Commits, and hands the captured changes over to the live thread.
+    fn commit(&mut self, path: &WritePath, durable: bool) -> Result<()> {
+        if durable && path.options.durability == Durability::Process {
+            return Err(cannot_last());
+        }
+        let connection = &self.call.session.connection;
+        connection.check_process()?;
+        if connection.is_idle() {
+            let why = "the transaction had ended before its commit: a failure that SQLite rolls back at once, or raw SQL, ended it";
+            return Err(Error::new(ErrorKind::Refused, why));
+        }
+        path.make(self.call, || {
+            let (captured, logged) = self.call.capture.finish(&self.writer.session);
+            let committed = connection.commit();
+            committed.map_err(|error| path.pin.explain(error).context("committing"))?;
+            self.committed = true;
+            Ok(((), Made { captured, logged, before: self.beginning.before, own: None }))
+        })
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        let session = self.call.session;
+        if self.committed || !session.connection.is_of_here() {
+            return;
+        }
+        if session.schema() == self.beginning.schema {
+            session.connection.end();
+            self.call.forget_undone();
+        } else {
+            self.call.abandon();
+        }
+    }
+}
+
+#[cold]
+fn full() -> Error {
+    let why = "a feed with `Overflow::Block` was full for as long as a transaction waits (take its batches, or choose another `Overflow`)";
+    Error::new(ErrorKind::Busy, why)
+}
+
+#[cold]
+fn cannot_last() -> Error {
+    let why = "a store that is opened with `Durability::Process` cannot make a transaction durable (open it with `Consistent`)";
+    Error::new(ErrorKind::Invalid, why)
+}
