@@ -73,6 +73,16 @@ fn a_stage_imports_only_stages_to_its_left() {
 }
 
 #[test]
+fn a_module_of_the_store_imports_only_rooms_to_its_left() {
+    let tree = Tree::read();
+    let tests = test_files(&tree);
+    let store = rust(&tree).filter(|(path, _)| !tests.contains(*path));
+    let store =
+        store.filter_map(|(path, text)| Some((path.strip_prefix("crates/touchstone-store/src/")?, text)));
+    every("rooms", 100, store, layer::check_store);
+}
+
+#[test]
 fn a_crate_depends_only_on_crates_to_its_left() {
     let tree = Tree::read();
     let manifests = tree.texts().filter_map(|(path, text)| {

@@ -1,4 +1,4 @@
-//! Layering: the modules of the pure core import only stages to their left.
+//! Layering: the modules of the pure core import only stages to their left, and those of the store only rooms to theirs.
 
 use crate::Findings;
 use crate::rust::{Source, line_of};
@@ -7,6 +7,40 @@ use crate::rust::{Source, line_of};
 pub const STAGES: [&str; 12] = [
     "count", "error", "name", "written", "kit", "suite", "plan", "sample", "record", "estimate", "verdict",
     "report",
+];
+
+/// The rooms of the store, from left to right, and the modules of each. A module may import those of its own room, and of
+/// the rooms before it: so reading knows nothing of live queries, and live queries know nothing of the writer.
+pub const ROOMS: [(&str, &[&str]); 10] = [
+    ("types", &["error", "record", "value", "cells", "nested", "depth", "derived", "sync", "options"]),
+    ("engine", &["engine", "place", "write_back"]),
+    ("table", &["table"]),
+    (
+        "session",
+        &[
+            "session",
+            "access",
+            "visitor",
+            "lease",
+            "leased",
+            "idle",
+            "readers",
+            "keeper",
+            "alarm",
+            "turn",
+            "flush",
+            "courtesy",
+            "opening",
+            "hand_off",
+            "lease_hand_off",
+        ],
+    ),
+    ("query", &["query"]),
+    ("live", &["live", "change_log"]),
+    ("writer", &["writer", "writing", "transaction"]),
+    ("store", &["store", "snapshot", "begun"]),
+    ("dynamic", &["dynamic"]),
+    ("upkeep", &["backup", "check", "rekey", "salvage", "user_version", "canary"]),
 ];
 
 /// The crates, from left to right. A crate may depend on those before it; some stand on their own. The store comes after
@@ -58,6 +92,35 @@ pub fn check(path: &str, text: &str) -> Findings {
         }
     }
     findings
+}
+
+/// Checks a file of the store; `path` is relative to its `src/`. Modules of tests may import everything.
+pub fn check_store(path: &str, text: &str) -> Findings {
+    let module: Vec<&str> = path.trim_end_matches(".rs").split('/').collect();
+    let Some(own) = room(module[0]) else {
+        return if path == "lib.rs" {
+            Vec::new()
+        } else {
+            vec![format!("{path}: `{}` needs a room in the order of `ROOMS`", module[0])]
+        };
+    };
+    let source = Source::new(text);
+    let tests = source.tests_begin().unwrap_or(usize::MAX);
+    let mut findings = Vec::new();
+    for (at, name) in imports(&source.code, module.len()) {
+        let Some(other) = room(&name) else { continue };
+        let line = line_of(text, at);
+        if other > own && line < tests {
+            let (from, to) = (ROOMS[own].0, ROOMS[other].0);
+            findings.push(format!("{path}:{line}: a module of the room `{from}` imports `{name}`, of `{to}`, which is not to its left"));
+        }
+    }
+    findings
+}
+
+/// The position of a module's room.
+fn room(module: &str) -> Option<usize> {
+    ROOMS.iter().position(|(_, modules)| modules.contains(&module))
 }
 
 /// Checks the manifest of a crate of the lab.
@@ -142,6 +205,28 @@ mod tests {
         assert_eq!(check("plan.rs", "use crate::{error::Error, report::{html, kit}, Result};").len(), 1);
         assert_eq!(check("suite.rs", "use super::plan;").len(), 1);
         assert_eq!(check("verdict/flag.rs", "fn f() { super::super::report::html() }").len(), 1);
+    }
+
+    #[test]
+    fn a_module_of_the_store_may_look_into_rooms_to_its_left_and_not_to_its_right() {
+        assert_eq!(
+            check_store("writer/commit.rs", "use crate::live::link::Link;\nuse super::session::x;").len(),
+            0
+        );
+        assert_eq!(check_store("snapshot.rs", "use crate::store::Store;").len(), 0);
+        let findings =
+            check_store("session.rs", "//! `crate::live` in a comment\nuse crate::live::capture::Capture;");
+        let expected = "session.rs:2: a module of the room `session` imports `live`, of `live`, which is not to its left";
+        assert_eq!(findings, [expected]);
+        assert_eq!(
+            check_store("query/run.rs", "use crate::{error::Error, snapshot::{Reading, x}};").len(),
+            1
+        );
+        assert_eq!(check_store("live/feed.rs", "use super::super::dynamic::Value;").len(), 1);
+        let tests = "fn f() {}\n\n#[cfg(test)]\nmod tests {\n    use crate::store::Store;\n}\n";
+        assert_eq!(check_store("keeper.rs", tests).len(), 0);
+        assert_eq!(check_store("helpers.rs", "").len(), 1);
+        assert_eq!(check_store("lib.rs", "mod store;").len(), 0);
     }
 
     #[test]
