@@ -26,7 +26,7 @@ use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::presence::Presence;
 use crate::problem::{Kind, Problem};
-use crate::storage::{Account, Storage};
+use crate::storage::{Account, Client, Storage};
 use axum::Router;
 use axum::http::{HeaderName, Method, Uri};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
@@ -138,6 +138,14 @@ impl App {
             rates.retain_recent();
             rates.shrink_to_fit();
         }
+    }
+
+    /// Notes that a device asks, unless its user may not ask now.
+    fn admit(&self, client: Client) -> Result<(), Problem> {
+        self.allow(client.account())?;
+        self.allow_answer(client.account())?;
+        self.presence.asks(client);
+        Ok(())
     }
 
     /// Refuses a user whose answers wait to be read, and others where those of all users are too many.

@@ -2,7 +2,7 @@
 
 use crate::clock;
 use crate::problem::{Kind, Problem};
-use crate::storage::{Account, Client, Storage};
+use crate::storage::{Account, Client, Remembered, Storage};
 use crate::token::TokenHash;
 use async_trait::async_trait;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -22,6 +22,12 @@ pub trait Identity: Send + Sync {
 
     /// The device that asks.
     async fn client(&self, headers: &HeaderMap) -> Result<Client, Problem>;
+
+    /// The device that asked with such headers before, where the storage remembers it: what it is given is to be asked for by
+    /// [`download_remembered`](Storage::download_remembered) alone.
+    fn remembered(&self, _headers: &HeaderMap) -> Option<Remembered> {
+        None
+    }
 
     /// What of a request's headers says who asks: a stream keeps it, and asks again whether it may go on.
     fn kept(&self, headers: &HeaderMap) -> HeaderMap {
@@ -77,6 +83,11 @@ impl Identity for Tokens {
                 format!("the token's user has no device `{device}`: register it with POST /v1/clients"),
             )
         })
+    }
+
+    fn remembered(&self, headers: &HeaderMap) -> Option<Remembered> {
+        let token = TokenHash::of(bearer(headers).ok()?);
+        self.storage.remembered(Some(&token), device(headers).ok()?)
     }
 
     fn kept(&self, headers: &HeaderMap) -> HeaderMap {
@@ -164,5 +175,8 @@ impl Identity for Open {
         let device = device(headers)?;
         let known = self.storage.client_named(device).await?;
         known.ok_or_else(|| Problem::new(Kind::UnknownDevice, format!("no device `{device}` is registered")))
+    }
+    fn remembered(&self, headers: &HeaderMap) -> Option<Remembered> {
+        self.storage.remembered(None, device(headers).ok()?)
     }
 }

@@ -46,6 +46,23 @@ impl Client {
     }
 }
 
+/// A device as an earlier request has found it. Its token may be revoked since, so it is only good for
+/// [`download_remembered`](Storage::download_remembered), which looks again.
+#[derive(Clone, Debug)]
+pub struct Remembered {
+    client: Client,
+    /// The token that it was found by; none where its name alone was asked for.
+    token: Option<TokenHash>,
+    device: Arc<str>,
+}
+
+impl Remembered {
+    /// The device that was found.
+    pub fn client(&self) -> Client {
+        self.client
+    }
+}
+
 /// A token as it is listed: the secret itself is not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
@@ -220,6 +237,23 @@ pub trait Storage: Send + Sync + fmt::Debug {
 
     /// A page of versions after a cursor.
     async fn download(&self, client: Client, download: Download) -> Result<Page>;
+
+    /// What [`asking`](Storage::asking), or without a token [`client_named`](Storage::client_named), has found for an earlier request. Only
+    /// a storage remembers it for which a look-up is dear.
+    fn remembered(&self, _token: Option<&TokenHash>, _device: &str) -> Option<Remembered> {
+        None
+    }
+
+    /// A page as [`download`](Storage::download) gives it, if the token is valid at `now`, in seconds since 1970, and the device is still the
+    /// one that was found; none otherwise: then the device is to be looked up.
+    async fn download_remembered(
+        &self,
+        _remembered: Remembered,
+        _now: i64,
+        _download: Download,
+    ) -> Result<Option<Page>> {
+        Ok(None)
+    }
 
     /// Where the user's history stands now.
     async fn standing(&self, account: Account) -> Result<Standing>;

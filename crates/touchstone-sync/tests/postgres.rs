@@ -12,8 +12,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
-use touchstone_sync::storage::Error;
+use touchstone_sync::change::Download;
 use touchstone_sync::storage::postgres::Postgres;
+use touchstone_sync::storage::{Error, Refusal, Remembered};
+use touchstone_sync::token::Token;
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap()
@@ -44,6 +46,57 @@ fn requests_in_any_order_are_answered_as_the_model_answers() {
         Ok(())
     });
     tested.unwrap();
+}
+
+/// A page for a device that was looked up before is the page of one that is looked up, as long as its token is good.
+#[test]
+fn a_device_that_is_remembered_is_asked_for_again_with_its_page() {
+    let Some(cluster) = cluster::shared() else { return };
+    let url = cluster.database().1;
+    runtime().block_on(async {
+        let (storage, other) = (connect(&url).await, connect(&url).await);
+        let [phone, eves] =
+            [rules::device(&storage, "ada", "phone").await, rules::device(&storage, "eve", "phone").await];
+        rules::stored(&storage, phone, [rules::set("a", "1")]).await;
+        rules::stored(&storage, eves, [rules::set("e", "hers")]).await;
+        let token = Token::make().unwrap().hash();
+        storage.keep_token(phone.account(), &token, 100, Some(200)).await.unwrap();
+        let wanted = Download { limit: 10, ..Download::default() };
+        let page = async |remembered: &Remembered, now| {
+            storage.download_remembered(remembered.clone(), now, wanted.clone()).await.unwrap()
+        };
+
+        assert!(storage.remembered(Some(&token), "phone").is_none(), "nobody has asked yet");
+        storage.asking(&token, 150, "phone").await.unwrap().unwrap();
+        let remembered = storage.remembered(Some(&token), "phone").unwrap();
+        assert_eq!(remembered.client(), phone);
+        let looked_up = storage.download(phone, wanted.clone()).await.unwrap();
+        assert_eq!(page(&remembered, 199).await, Some(looked_up.clone()));
+        // What is wrong with a page of it is told as of any.
+        let future = Download { cursor: 9, ..wanted.clone() };
+        let refused = storage.download_remembered(remembered.clone(), 199, future).await;
+        assert!(matches!(refused, Err(Error::Refused(Refusal::FutureCursor { .. }))), "{refused:?}");
+
+        // Expired, and then forgotten.
+        assert_eq!(page(&remembered, 200).await, None);
+        assert!(storage.remembered(Some(&token), "phone").is_none());
+        // Revoked by another process.
+        storage.asking(&token, 150, "phone").await.unwrap().unwrap();
+        assert_eq!(page(&remembered, 150).await, Some(looked_up.clone()));
+        other.revoke(&token.name()).await.unwrap();
+        assert_eq!(page(&remembered, 150).await, None);
+        // The same token is another user's: what was the one's is given to neither.
+        other.keep_token(eves.account(), &token, 100, None).await.unwrap();
+        assert_eq!(page(&remembered, 150).await, None);
+
+        // By its name alone, which is enough where the service asks for no token.
+        let tablet = rules::device(&storage, "ada", "tablet").await;
+        assert_eq!(storage.client_named("tablet").await.unwrap(), Some(tablet));
+        let named = storage.remembered(None, "tablet").unwrap();
+        assert_eq!(page(&named, 0).await, Some(looked_up));
+        assert!(storage.client_named("nobody").await.unwrap().is_none());
+        assert!(storage.remembered(None, "nobody").is_none());
+    });
 }
 
 /// Two processes begin at once on an empty database, share users, and tell each other's streams.

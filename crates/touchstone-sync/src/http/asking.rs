@@ -2,8 +2,9 @@
 
 use super::App;
 use crate::problem::Problem;
-use crate::storage::Client;
+use crate::storage::{Client, Remembered};
 use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
 use axum::http::request::Parts;
 
 /// The device that asks, whose user may ask now. Its user stands in the request's extensions, for what reads the body.
@@ -15,13 +16,34 @@ impl FromRequestParts<App> for Asking {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Asking, Problem> {
         let asking = async {
             let client = app.identity.client(&parts.headers).await?;
-            app.allow(client.account())?;
-            app.allow_answer(client.account())?;
-            app.presence.asks(client);
+            app.admit(client)?;
             parts.extensions.insert(client.account());
             Ok(Asking(client))
         };
         asking.await.map_err(|problem: Problem| problem.before_body(&parts.headers))
+    }
+}
+
+/// A device that asks for a page, and whose user may ask now.
+pub(super) enum Downloading {
+    /// The device was looked up.
+    Known(Client),
+    /// An earlier request with such headers was of this device: its right is found out together with its page.
+    Remembered(Remembered, HeaderMap),
+}
+
+impl FromRequestParts<App> for Downloading {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Downloading, Problem> {
+        let Some(remembered) = app.identity.remembered(&parts.headers) else {
+            let Asking(client) = Asking::from_request_parts(parts, app).await?;
+            return Ok(Downloading::Known(client));
+        };
+        // Before the database has any work with it.
+        app.allow(remembered.client().account())?;
+        app.allow_answer(remembered.client().account())?;
+        Ok(Downloading::Remembered(remembered, parts.headers.clone()))
     }
 }
 

@@ -2,10 +2,12 @@
 
 use super::App;
 use super::answer::{Version, counted};
-use super::asking::Asking;
+use super::asking::Downloading;
 use crate::change;
+use crate::clock;
 use crate::limits::{PAGE, PAGE_MAX};
 use crate::problem::{Kind, Problem};
+use crate::storage::Client;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::Response;
@@ -48,6 +50,32 @@ fn page() -> u32 {
     PAGE
 }
 
+/// The page, and the device that it is given to.
+async fn page_of(
+    app: &App,
+    downloading: Downloading,
+    download: change::Download,
+) -> Result<(Client, change::Page), Problem> {
+    let client = match downloading {
+        Downloading::Known(client) => client,
+        Downloading::Remembered(remembered, headers) => {
+            let client = remembered.client();
+            let page =
+                app.storage.download_remembered(remembered, clock::seconds(), download.clone()).await?;
+            if let Some(page) = page {
+                app.presence.asks(client);
+                return Ok((client, page));
+            }
+            let client = app.identity.client(&headers).await?;
+            // It may be another user's now. That one is asked for twice what one request is, and only this once.
+            app.admit(client)?;
+            client
+        }
+    };
+    let page = app.storage.download(client, download).await?;
+    Ok((client, page))
+}
+
 /// The user's objects that were changed after a cursor, in the user's order. A device that follows its cursor is given each change
 /// once; an object that was changed several times since is given once, with its newest state.
 #[utoipa::path(
@@ -64,7 +92,7 @@ fn page() -> u32 {
 )]
 pub(super) async fn download(
     State(app): State<App>,
-    Asking(client): Asking,
+    downloading: Downloading,
     wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Result<Response, Problem> {
     let Query(wanted) = wanted.map_err(|error| Problem::new(Kind::Malformed, error.body_text()))?;
@@ -73,7 +101,8 @@ pub(super) async fn download(
         return Err(Problem::new(Kind::Malformed, detail));
     }
     let Wanted { cursor, limit, others, history } = wanted;
-    let page = app.storage.download(client, change::Download { cursor, limit, others, history }).await?;
+    let (client, page) =
+        page_of(&app, downloading, change::Download { cursor, limit, others, history }).await?;
     app.presence.was_given(client, page.cursor);
     let changes = page.versions.into_iter().map(Into::into).collect();
     Ok(counted(&app, client.account(), &Page { changes, cursor: page.cursor, more: page.more }))

@@ -7,14 +7,15 @@ pub(crate) mod group;
 pub(crate) mod lease;
 mod life;
 pub(crate) mod pages;
+mod remembered;
 mod upload;
 mod who;
 mod write;
 
 use super::watching::Registry;
 use super::{
-    Account, Client, DEVICES_MAX, Error, Known, Listed, PAGE_BYTES_MAX, Refusal, Result, Room, Storage,
-    Usage, Watch,
+    Account, Client, DEVICES_MAX, Error, Known, Listed, PAGE_BYTES_MAX, Refusal, Remembered, Result, Room,
+    Storage, Usage, Watch,
 };
 use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
 use crate::token::{self, TokenHash};
@@ -25,7 +26,8 @@ use batch::Batcher;
 use group::Writer;
 use lease::Pool;
 use life::Life;
-use pages::Pages;
+use pages::{Asked, Pages};
+use remembered::Memory;
 use std::error::Error as _;
 use std::fmt;
 use std::sync::Arc;
@@ -76,6 +78,7 @@ pub struct Postgres {
     who: Batcher<Who>,
     devices: Batcher<Devices>,
     pages: Batcher<Pages>,
+    memory: Arc<Memory>,
     life: Arc<Life>,
     registry: Registry<()>,
     _looking: Arc<Looking>,
@@ -132,6 +135,7 @@ impl Postgres {
             who,
             devices,
             pages,
+            memory: Arc::new(Memory::new()),
             life,
             registry,
             _looking: Arc::new(Looking(looking)),
@@ -304,11 +308,15 @@ impl Storage for Postgres {
         now: i64,
         device: &str,
     ) -> Result<Option<(Account, Option<Client>)>> {
-        self.who.ask(Named { token: *token, device: device.to_owned(), now }).await
+        let asking = self.who.ask(Named { token: *token, device: device.to_owned(), now }).await?;
+        self.memory.note(Some(token), device, asking.and_then(|(_, client)| client));
+        Ok(asking)
     }
 
     async fn client_named(&self, device: &str) -> Result<Option<Client>> {
-        self.devices.ask(device.to_owned()).await
+        let found = self.devices.ask(device.to_owned()).await?;
+        self.memory.note(None, device, found);
+        Ok(found)
     }
 
     async fn user_named(&self, name: &str) -> Result<Option<Account>> {
@@ -356,7 +364,29 @@ impl Storage for Postgres {
     }
 
     async fn download(&self, client: Client, download: Download) -> Result<Page> {
-        Ok(self.pages.ask((client, download)).await??)
+        let page = self.pages.ask(Asked { client, download, remembered: None }).await?;
+        Ok(page.unwrap_or(Err(Refusal::UnknownUser))?)
+    }
+
+    fn remembered(&self, token: Option<&TokenHash>, device: &str) -> Option<Remembered> {
+        self.memory.of(token, device)
+    }
+
+    async fn download_remembered(
+        &self,
+        remembered: Remembered,
+        now: i64,
+        download: Download,
+    ) -> Result<Option<Page>> {
+        let client = remembered.client;
+        let asked = Asked { client, download, remembered: Some((remembered.clone(), now)) };
+        match self.pages.ask(asked).await? {
+            Some(page) => Ok(Some(page?)),
+            None => {
+                self.memory.forget(&remembered);
+                Ok(None)
+            }
+        }
     }
 
     async fn standing(&self, account: Account) -> Result<Standing> {

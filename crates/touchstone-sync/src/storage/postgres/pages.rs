@@ -3,23 +3,34 @@
 use super::batch::{Batch, Parameters, places};
 use super::{PAGE_BYTES, number, signed, version};
 use crate::change::{Download, Page, Version};
-use crate::storage::{Client, Refusal, check_cursor, page_of};
+use crate::storage::{Client, Refusal, Remembered, check_cursor, page_of};
 use tokio_postgres::Row;
 
 /// Versions that are looked at for one page where the device's own are left out, of which a device may have a million: no request takes the
 /// database for longer. The page may then be empty and have more behind it.
 pub(crate) const PASSED_OVER: i64 = 10_000;
 
-/// Downloads of devices. One statement, and so one moment: each user's standing, and versions up to a number and to the bytes of a page.
+/// A page that is asked for.
+pub(super) struct Asked {
+    pub(super) client: Client,
+    pub(super) download: Download,
+    /// By which the device was remembered, and when it asks, in seconds since 1970; none where it was looked up for this request.
+    pub(super) remembered: Option<(Remembered, i64)>,
+}
+
+/// Downloads of devices. One statement, and so one moment: whether a device that is remembered still has its right, each user's standing,
+/// and versions up to a number and to the bytes of a page. There is no answer for a device that has lost its right.
 pub(super) enum Pages {}
 
 impl Batch for Pages {
-    type Asked = (Client, Download);
-    type Answer = Result<Page, Refusal>;
+    type Asked = Asked;
+    type Answer = Option<Result<Page, Refusal>>;
 
     const SQL: &str = "select asked.place, known.revision, known.horizon, known.history, rest.id, rest.revision, rest.data, rest.found, \
             bound.last \
-        from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) as asked (place, user_id, after, left_out, most) \
+        from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], \
+            $8::text[], $9::bigint[], $10::bytea[], $11::bigint[]) \
+            as asked (place, user_id, after, left_out, most, name, number, hash, now) \
         join lateral (select revision, horizon, history from sync_user where id = asked.user_id limit 1) known on true \
         left join lateral (select revision as last from sync_object \
             where asked.left_out >= 0 and known.revision - asked.after > $7::bigint \
@@ -33,18 +44,29 @@ impl Batch for Pages {
                     and (bound.last is null or revision <= bound.last) and device <> asked.left_out \
                     order by revision limit asked.most) page \
             ) measured where place < asked.most and before < $6::bigint \
-        ) rest on true";
+        ) rest on true \
+        where asked.name is null or (\
+            (select number from sync_device where user_id = asked.user_id and name = asked.name limit 1) = asked.number \
+            and (asked.hash is null or (select user_id from sync_token \
+                where hash = asked.hash and (expires is null or expires > asked.now) limit 1) = asked.user_id))";
     /// So many pages, each full, are in memory at once.
     const MOST: usize = 16;
 
-    fn parameters(asked: &[(Client, Download)]) -> Parameters<'_> {
-        let column = |of: fn(&(Client, Download)) -> i64| -> Vec<i64> { asked.iter().map(of).collect() };
-        let users = column(|(client, _)| signed(client.account.user));
-        let cursors = column(|(_, download)| signed(download.cursor));
+    fn parameters(asked: &[Asked]) -> Parameters<'_> {
+        let column = |of: fn(&Asked) -> i64| -> Vec<i64> { asked.iter().map(of).collect() };
+        let users = column(|asked| signed(asked.client.account.user));
+        let cursors = column(|asked| signed(asked.download.cursor));
         // No device has the number -1: then nobody's are left out.
-        let left_out = column(|(client, download)| if download.others { signed(client.device) } else { -1 });
+        let left_out = column(|asked| if asked.download.others { signed(asked.client.device) } else { -1 });
         // One more than is given tells whether there are more.
-        let most = column(|(_, download)| i64::from(download.limit) + 1);
+        let most = column(|asked| i64::from(asked.download.limit) + 1);
+        let numbers = column(|asked| signed(asked.client.device));
+        let nows = column(|asked| asked.remembered.as_ref().map_or(0, |(_, now)| *now));
+        let remembered =
+            || asked.iter().map(|asked| asked.remembered.as_ref().map(|(remembered, _)| remembered));
+        let names: Vec<Option<&str>> = remembered().map(|remembered| Some(&*remembered?.device)).collect();
+        let hashes: Vec<Option<&[u8]>> =
+            remembered().map(|remembered| Some(remembered?.token.as_ref()?.bytes().as_slice())).collect();
         vec![
             Box::new(places(asked)),
             Box::new(users),
@@ -53,23 +75,33 @@ impl Batch for Pages {
             Box::new(most),
             Box::new(PAGE_BYTES),
             Box::new(PASSED_OVER),
+            Box::new(names),
+            Box::new(numbers),
+            Box::new(hashes),
+            Box::new(nows),
         ]
     }
 
-    fn answer((_, download): &(Client, Download), rows: &[Row]) -> Result<Page, Refusal> {
-        let first = rows.first().ok_or(Refusal::UnknownUser)?;
-        let (revision, horizon) = (number(first.get(1)), number(first.get(2)));
-        check_cursor(download, revision, horizon, first.get(3))?;
-        // A user without versions has one row, without any.
-        let is_one = |row: &&Row| row.get::<_, Option<&str>>(4).is_some();
-        let mut versions: Vec<Version> = rows.iter().filter(is_one).map(|row| version(row, 4)).collect();
-        versions.sort_unstable_by_key(|version| version.revision);
-        let found = first.get::<_, Option<i64>>(7).map_or(0, number);
-        let more = found > versions.len() as u64;
-        match first.get::<_, Option<i64>>(8) {
-            // What lies behind was not looked at.
-            Some(last) if !more => Ok(Page { versions, cursor: number(last), more: true }),
-            _ => Ok(page_of(versions, more, download, revision)),
-        }
+    fn answer(asked: &Asked, rows: &[Row]) -> Self::Answer {
+        let Some(first) = rows.first() else {
+            return asked.remembered.is_none().then_some(Err(Refusal::UnknownUser));
+        };
+        Some(page(&asked.download, first, rows))
+    }
+}
+
+fn page(download: &Download, first: &Row, rows: &[Row]) -> Result<Page, Refusal> {
+    let (revision, horizon) = (number(first.get(1)), number(first.get(2)));
+    check_cursor(download, revision, horizon, first.get(3))?;
+    // A user without versions has one row, without any.
+    let is_one = |row: &&Row| row.get::<_, Option<&str>>(4).is_some();
+    let mut versions: Vec<Version> = rows.iter().filter(is_one).map(|row| version(row, 4)).collect();
+    versions.sort_unstable_by_key(|version| version.revision);
+    let found = first.get::<_, Option<i64>>(7).map_or(0, number);
+    let more = found > versions.len() as u64;
+    match first.get::<_, Option<i64>>(8) {
+        // What lies behind was not looked at.
+        Some(last) if !more => Ok(Page { versions, cursor: number(last), more: true }),
+        _ => Ok(page_of(versions, more, download, revision)),
     }
 }

@@ -1,0 +1,50 @@
+//! Devices that were looked up before. The next download of one asks the database for its page and for whether the device still has its
+//! right to it in one statement, and so in one round trip. Nothing is believed of what is remembered.
+
+use crate::storage::{Client, Remembered};
+use crate::token::TokenHash;
+use quick_cache::sync::Cache;
+use std::sync::Arc;
+
+/// Devices that are remembered, those that asked last.
+const DEVICES: usize = 100_000;
+
+/// What a request says of itself: its token, where the service asks for one, and the name of its device.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Names {
+    pub(super) token: Option<TokenHash>,
+    pub(super) device: Arc<str>,
+}
+
+/// The devices that were found by such names.
+pub(super) struct Memory {
+    devices: Cache<Names, Client>,
+}
+
+impl Memory {
+    pub(super) fn new() -> Memory {
+        Memory { devices: Cache::new(DEVICES) }
+    }
+
+    /// Remembers what a look-up has found; where it found nothing, nothing.
+    pub(super) fn note(&self, token: Option<&TokenHash>, device: &str, found: Option<Client>) {
+        let names = Names { token: token.copied(), device: device.into() };
+        match found {
+            Some(client) => self.devices.insert(names, client),
+            None => drop(self.devices.remove(&names)),
+        }
+    }
+
+    /// What the last look-up of these names has found.
+    pub(super) fn of(&self, token: Option<&TokenHash>, device: &str) -> Option<Remembered> {
+        let names = Names { token: token.copied(), device: device.into() };
+        let client = self.devices.get(&names)?;
+        Some(Remembered { client, token: names.token, device: names.device })
+    }
+
+    /// Forgets a device that the database no longer finds by its names.
+    pub(super) fn forget(&self, remembered: &Remembered) {
+        let names = Names { token: remembered.token, device: Arc::clone(&remembered.device) };
+        self.devices.remove(&names);
+    }
+}
