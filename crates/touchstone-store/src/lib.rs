@@ -108,7 +108,6 @@ mod begun;
 #[doc(hidden)]
 pub mod canary;
 mod cells;
-mod change_log;
 mod check;
 mod courtesy;
 mod depth;

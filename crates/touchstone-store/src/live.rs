@@ -11,7 +11,6 @@ pub(crate) mod delta;
 pub(crate) mod explain;
 mod family;
 pub(crate) mod feed;
-mod follow;
 mod held;
 mod interest;
 #[cfg(all(test, shuttle))]

@@ -40,12 +40,6 @@ impl<'a> Writer<'a> {
     pub fn new(bytes: &'a mut Vec<u8>) -> Writer<'a> {
         Writer(Encoder::new(Appended(bytes)))
     }
-
-    /// The buffer.
-    #[inline]
-    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
-        self.0.writer_mut().0
-    }
 }
 
 impl<'a> Deref for Writer<'a> {

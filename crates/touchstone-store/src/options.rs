@@ -183,7 +183,6 @@ pub struct Options {
     pub(crate) busy_timeout: Duration,
     pub(crate) checkpoint_pages: u32,
     pub(crate) log_bytes_max: u64,
-    pub(crate) log_changes: bool,
     pub(crate) key: Option<EncryptionKey>,
     pub(crate) cipher: Cipher,
     pub(crate) vfs: Option<String>,
@@ -201,7 +200,6 @@ impl Default for Options {
             busy_timeout: Duration::from_secs(5),
             checkpoint_pages: 1000,
             log_bytes_max: 256 << 20,
-            log_changes: false,
             key: None,
             cipher: Cipher::default(),
             vfs: None,
@@ -406,39 +404,6 @@ impl Options {
     #[must_use]
     pub fn log_bytes_max(mut self, bytes: u64) -> Options {
         self.log_bytes_max = bytes;
-        self
-    }
-
-    /// Whether transactions of this store record, in the file, the keys of the records that they change (the change
-    /// log); not by default. Live queries of other processes, and of other `Store`s of this process, then read only
-    /// those records. They also notice a commit that is not recorded, of another store or program, and then read again
-    /// all records that they watch: see [`Batch::is_resync`](crate::Batch::is_resync).
-    ///
-    /// It costs each transaction one more row. The newest thousand rows are kept.
-    ///
-    /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
-    /// use touchstone_store::Options;
-    ///
-    /// let writer = Options::new().log_changes(true).open(&path)?;
-    /// writer.insert(&Task { id: 1, title: "write".into(), due: None })?;
-    /// // As another process would, whether it logs changes itself or not.
-    /// let watcher = Store::open(&path)?;
-    /// let feed = watcher.feed()?;
-    /// let open = feed.query::<Task>().filter(|task| task.due.is_null()).watch()?;
-    /// writer.insert(&Task { id: 2, title: "rest".into(), due: None })?;
-    /// let batch = feed.next()?.expect("the store is open");
-    /// assert!(!batch.is_resync());
-    /// assert_eq!(batch.get(open.id()).expect("it was changed").results::<Task>()?.len(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn log_changes(mut self, log_changes: bool) -> Options {
-        self.log_changes = log_changes;
         self
     }
 

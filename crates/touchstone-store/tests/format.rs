@@ -105,7 +105,7 @@ fn note() -> Note {
 
 /// Makes the file that the page is about, under the options.
 fn write(path: &Path, options: &Options) -> Result<Store> {
-    let store = options.clone().log_changes(true).open(path)?;
+    let store = options.clone().open(path)?;
     store.insert(&note())?;
     store.insert(&Reading { value: None, sensor: "north".into(), at: 1 })?;
     store.insert(&Photo { name: "cat".into(), pixels: vec![0; 5000] })?;
@@ -279,27 +279,38 @@ fn beside_the_file_lies_what_the_page_says() {
     }
 }
 
+/// Earlier builds made this table, and wrote these rows into it.
+const CHANGES: &str = "create table touchstone_changes (number INTEGER PRIMARY KEY, follows INTEGER NOT NULL, counted INTEGER NOT NULL, place BLOB, changes BLOB NOT NULL) STRICT; \
+    insert into touchstone_changes values (1, 7, 2147483655, zeroblob(24), x'f6'), (2, 2147483655, 2147483656, null, x'a1647461736b81a10401')";
+
 #[test]
-fn the_change_log_tells_the_keys_as_the_page_says() {
+fn the_table_of_earlier_builds_is_left_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(FILE);
-    let store = Options::new().log_changes(true).open(&path).unwrap();
-    store.insert_all(&[Task { id: 5, done: true }, Task { id: 7, done: true }]).unwrap();
-    store.insert(&Reading { value: None, sensor: "north".into(), at: 1 }).unwrap();
-    store
-        .write(|transaction| transaction.put_all(&[Task { id: 5, done: true }, Task { id: 4, done: true }]))
-        .unwrap();
-    store.insert(&Reading { value: None, sensor: "north".into(), at: 2 }).unwrap();
-    store.write(|transaction| transaction.of::<Task>().clear()).unwrap();
-    let sql = rusqlite::Connection::open(&path).unwrap();
-    let found = printed(
-        &sql,
-        "select number, follows < 1 << 31, counted >= 1 << 31, length(place), hex(changes) from touchstone_changes",
-    );
-    // {"task": [{4: 1}]}, {"reading": [["north", 2]]} and {"task": null}; null where a table was made.
-    let expected = "1|1|1|24|F6\n2|0|1||F6\n3|0|1||A1647461736B81A10401\n\
-        4|0|1||A16772656164696E678182656E6F72746802\n5|0|1||A1647461736BF6\n";
-    assert_eq!(found, expected);
-    let follows = "select count(*) from touchstone_changes a join touchstone_changes b on b.number = a.number + 1 and b.follows = a.counted";
-    assert_eq!(printed(&sql, follows), "4\n");
+    let [path, copy, saved] = [FILE, "copy.db", "saved.db"].map(|name| folder.path().join(name));
+    drop(write(&path, &Options::new()).unwrap());
+    rusqlite::Connection::open(&path).unwrap().execute_batch(CHANGES).unwrap();
+    let (store, other) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
+    let feed = store.feed().unwrap();
+    let tasks = feed.query::<Task>().watch_count().unwrap();
+    for (writer, expected) in [(&store, 3), (&other, 4)] {
+        writer.insert(&Task { id: expected, done: true }).unwrap();
+        store.wait_delivered().unwrap();
+        let batch = feed.try_next().unwrap().expect("there is one more");
+        assert_eq!(batch.get(tasks.id()).unwrap().count().unwrap(), expected.unsigned_abs());
+    }
+    assert!(store.check().records::<Task>().run().unwrap().is_whole());
+    store.backup(&copy).unwrap();
+    drop((feed, tasks, store, other));
+    Store::salvage(&path, Options::new(), &saved).unwrap();
+    Store::change_key(&path, Options::new(), Options::new().page_size(8192)).unwrap();
+    let rows = "select number, follows, counted, hex(changes) from touchstone_changes";
+    for path in [&path, &copy, &saved] {
+        let sql = rusqlite::Connection::open(path).unwrap();
+        let found = printed(&sql, rows);
+        assert_eq!(found, "1|7|2147483655|F6\n2|2147483655|2147483656|A1647461736B81A10401\n", "{path:?}");
+        sql.execute_batch("drop table touchstone_changes").unwrap();
+        drop(sql);
+        assert_eq!(Store::open(path).unwrap().all::<Task>().unwrap().len(), 4, "{path:?}");
+    }
+    assert!(PAGE.contains("`touchstone_changes`"));
 }

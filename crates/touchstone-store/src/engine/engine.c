@@ -66,8 +66,6 @@ TYPE(sqlite3PagerBackupPtr, sqlite3_backup **(*)(Pager *));
 TYPE(((Pager *)0)->pWal, Wal *);
 TYPE(((Pager *)0)->dbSize, Pgno);
 TYPE(((Wal *)0)->hdr, WalIndexHdr);
-TYPE(((Wal *)0)->hdr.iChange, u32);
-TYPE(((Wal *)0)->writeLock, u8);
 TYPE(((Wal *)0)->readLock, i16);
 TYPE(((Wal *)0)->exclusiveMode, u8);
 TYPE(((Wal *)0)->bShmUnreliable, u8);
@@ -136,7 +134,6 @@ TYPE(((sqlite3mc_file *)0)->tempCipher, mcTempCipher *);
 TYPE(((sqlite3mc_vfs *)0)->mutex, sqlite3_mutex *);
 TYPE(((sqlite3_mutex *)0)->mutex, pthread_mutex_t);
 #endif
-TYPE(walRestartLog, int (*)(Wal *));
 TYPE(sqlite3BtreePager, Pager *(*)(Btree *));
 TYPE(sqlite3BtreeTxnState, int (*)(Btree *));
 TYPE(sqlite3BtreeLastPage, Pgno (*)(Btree *));
@@ -487,21 +484,6 @@ int touchstone_log_header(sqlite3 *connection, unsigned long long *header) {
   Wal *log = log_of(connection);
   if (log == 0) return SQLITE_MISUSE;
   memcpy(header, &log->hdr, sizeof(log->hdr));
-  return SQLITE_OK;
-}
-
-/* Makes the running transaction count as commit `count`. The counter only says that there was a commit: a reader of it
- * checks whether it differs from before. A rollback restores the whole header.
- *
- * If all of the log was copied, a commit first restarts the log, and for that its header must equal the shared one. So
- * the restart is done here, before the header changes. */
-int touchstone_count_commit_as(sqlite3 *connection, unsigned count) {
-  Wal *log = log_of(connection);
-  int code;
-  if (log == 0 || !log->writeLock) return SQLITE_MISUSE;
-  code = walRestartLog(log);
-  if (code != SQLITE_OK) return code;
-  log->hdr.iChange = count - 1;
   return SQLITE_OK;
 }
 

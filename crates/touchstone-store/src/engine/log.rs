@@ -5,7 +5,7 @@
 use super::connection::Connection;
 use super::pin::Pin;
 use libsqlite3_sys as ffi;
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
@@ -32,7 +32,6 @@ const REGION_BYTES: c_int = 32_768;
 
 unsafe extern "C" {
     fn touchstone_log_header(connection: *mut ffi::sqlite3, header: *mut u64) -> c_int;
-    fn touchstone_count_commit_as(connection: *mut ffi::sqlite3, count: c_uint) -> c_int;
 }
 
 /// The size of the smallest page.
@@ -133,12 +132,6 @@ fn half(word: u64, at: usize) -> u32 {
 pub(super) struct Copied {
     salts: u64,
     frames: u32,
-}
-
-/// Makes the running transaction count as commit `count` when it commits; whether it will.
-pub(crate) fn count_commit_as(connection: &Connection, count: u32) -> bool {
-    // SAFETY: the connection is open.
-    unsafe { touchstone_count_commit_as(connection.handle(), count) == ffi::SQLITE_OK }
 }
 
 /// The address of the header in memory. It is valid as long as a connection of this process keeps the index open.

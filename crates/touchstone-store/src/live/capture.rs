@@ -1,31 +1,24 @@
-//! Gathers a transaction's changes while it is under way, for live queries and for the change log; if there are
-//! neither, it does nothing. The store's own calls note the records that they write, SQLite's hook the keys of rows
-//! that SQL changes.
+//! Gathers a transaction's changes while it is under way, for live queries; if there are none, it does nothing. The
+//! store's own calls note the records that they write, SQLite's hook the keys of rows that SQL changes.
 
 mod hooked;
 
-use self::hooked::{Keys, Tables};
+use self::hooked::Keys;
 use super::changes::{Change, Changes, Gathered, Old};
 use super::commit::HELD_MAX;
 use super::observed::{Observed, Topic, Topics};
 use super::row::{Row, RowKey};
 use crate::access::{self, Which};
 use crate::cells::Cells;
-use crate::change_log::gathering::{self, Gathering};
-use crate::change_log::{self, Added, Logged};
 use crate::engine::capture::{has_triggers_or_cascades, while_captured};
-use crate::engine::log::LogState;
-use crate::error::Result;
 use crate::leased::Leased;
 use crate::record::Record;
 use crate::session::Session;
 use crate::table::Section;
-use crate::value::Raw;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// The changes that a transaction hands over.
@@ -55,17 +48,11 @@ impl Captured {
 #[derive(Default)]
 pub(crate) struct Capture {
     observed: Arc<Observed>,
-    /// Whether the store logs its changes.
-    may_log: bool,
-    /// Whether changes of the transaction under way are gathered, for live queries or for the change log.
+    /// Whether changes of the transaction under way are gathered.
     is_on: Cell<bool>,
-    watches: Cell<bool>,
-    logs: Cell<bool>,
     /// Whether counts are watched: then rows are noted before they are written.
     counts: Cell<bool>,
     open: RefCell<Open>,
-    log: RefCell<Log>,
-    added: Added,
     /// Whether statements change further rows (by triggers, cascading keys or `on conflict replace`), and the version
     /// of the schema for which that is known.
     acting: Cell<Option<(i64, bool)>>,
@@ -87,41 +74,21 @@ struct Open {
     unknown: bool,
 }
 
-/// The changes for the change log.
-#[derive(Default)]
-struct Log {
-    gathering: Gathering,
-    /// The version of the schema, and the state of the file's log, when the transaction began.
-    schema: i64,
-    before: Option<LogState>,
-    /// The key columns of all tables, and the version of the schema for which they are known.
-    tables: Option<(i64, Rc<Tables>)>,
-}
-
 /// A point of a transaction, to go back to.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Mark(Vec<usize>, gathering::Mark);
+pub(crate) struct Mark(Vec<usize>);
 
 impl Capture {
-    /// Gathers the changes of these topics, and of all tables if the store logs its changes.
-    pub(crate) fn of(observed: &Arc<Observed>, may_log: bool) -> Capture {
-        Capture { observed: Arc::clone(observed), may_log, ..Capture::default() }
+    /// Gathers the changes of these topics.
+    pub(crate) fn of(observed: &Arc<Observed>) -> Capture {
+        Capture { observed: Arc::clone(observed), ..Capture::default() }
     }
 
-    /// Begins to gather, if anything is watched, or the store logs its changes.
+    /// Begins to gather, if anything is watched.
     #[inline]
-    pub(crate) fn begin(&self, schema: i64, before: Option<LogState>) {
+    pub(crate) fn begin(&self) {
         self.is_on.set(false);
-        self.watches.set(false);
-        self.logs.set(false);
         self.counts.set(false);
-        if self.may_log {
-            let mut log = self.log.borrow_mut();
-            (log.gathering, log.schema, log.before) = (Gathering::default(), schema, before);
-            self.open.take();
-            self.is_on.set(true);
-            self.logs.set(true);
-        }
         if let Some(topics) = self.observed.topics() {
             let mut changes = Vec::new();
             changes.resize_with(topics.list.len(), || None);
@@ -129,7 +96,6 @@ impl Capture {
             self.counts.set(counted.contains(&true));
             self.open.replace(Open { topics, changes, counted, ..Open::default() });
             self.is_on.set(true);
-            self.watches.set(true);
         }
     }
 
@@ -225,7 +191,6 @@ impl Capture {
     pub(crate) fn put<T: Record>(&self, section: &Section, cells: &Cells<'_>, record: &T) {
         if self.is_on.get() {
             let skipped = usize::from(section.is_shared);
-            self.log_row(section, cells, skipped);
             self.gather::<T>(section, |changes| changes.put(cells, skipped, section.shape, record));
         }
     }
@@ -234,7 +199,6 @@ impl Capture {
     #[inline]
     pub(crate) fn put_fed<T: Record>(&self, section: &Section, cells: &Cells<'_>, record: &T) {
         if self.is_on.get() {
-            self.log_row(section, cells, 0);
             self.gather::<T>(section, |changes| changes.put(cells, 0, section.shape, record));
         }
     }
@@ -244,7 +208,6 @@ impl Capture {
     pub(crate) fn removed<T: Record>(&self, section: &Section, cells: &Cells<'_>) {
         if self.is_on.get() {
             let skipped = usize::from(section.is_shared);
-            self.log_row(section, cells, skipped);
             self.gather::<T>(section, |changes| changes.remove(cells, skipped, section.shape));
         }
     }
@@ -252,9 +215,6 @@ impl Capture {
     /// Notes that all rows are gone.
     pub(crate) fn cleared<T: Record>(&self, section: &Section) {
         if self.is_on.get() {
-            if self.logs.get() {
-                self.log.borrow_mut().gathering.all(section.name());
-            }
             self.gather::<T>(section, Changes::clear);
         }
     }
@@ -262,18 +222,7 @@ impl Capture {
     /// Notes changes in a table that belongs to no type.
     pub(crate) fn changed(&self, table: &str) {
         if self.is_on.get() {
-            if self.logs.get() {
-                self.log.borrow_mut().gathering.all(table);
-            }
             self.open.borrow_mut().note_table(table);
-        }
-    }
-
-    /// Notes a row for the change log: its key follows the skipped values.
-    #[inline]
-    fn log_row(&self, section: &Section, cells: &Cells<'_>, skipped: usize) {
-        if self.logs.get() {
-            log_key(&mut self.log.borrow_mut().gathering, section, cells, skipped);
         }
     }
 
@@ -284,14 +233,12 @@ impl Capture {
         if !self.is_on.get() {
             return work();
         }
-        let log = if self.logs.get() { self.tables(session).map(Some) } else { Ok(None) };
-        let keys = log.and_then(|log| {
+        let keys = {
             let open = self.open.borrow();
-            Keys::of(session, &open.topics, &open.counted, log)
-        });
+            Keys::of(session, &open.topics, &open.counted)
+        };
         let Ok(keys) = keys else {
             self.open.borrow_mut().unknown = true;
-            self.log.borrow_mut().gathering.is_unknown = true;
             return work();
         };
         let (schema, keys) = (session.connection.schema_version().ok(), RefCell::new(keys));
@@ -332,24 +279,7 @@ impl Capture {
         self.acting.set(None);
     }
 
-    /// The key columns of all tables, and the gathering that notes the rows.
-    fn tables(&self, session: &Session) -> Result<(Rc<Tables>, Gathering)> {
-        let mut log = self.log.borrow_mut();
-        let schema = session.connection.schema_version()?;
-        let tables = match &log.tables {
-            Some((known, tables)) if *known == schema => Rc::clone(tables),
-            _ => Rc::new(hooked::tables(session)?),
-        };
-        log.tables = Some((schema, Rc::clone(&tables)));
-        // If the work panics and the transaction goes on, its changes are unknown.
-        Ok((tables, std::mem::replace(&mut log.gathering, Gathering::unknown())))
-    }
-
-    fn add(&self, mut hooked: Keys, is_whole: bool) {
-        if let Some(mut gathering) = hooked.take_logged() {
-            gathering.is_unknown |= !is_whole;
-            self.log.borrow_mut().gathering = gathering;
-        }
+    fn add(&self, hooked: Keys, is_whole: bool) {
         let mut open = self.open.borrow_mut();
         open.sql = true;
         open.unknown |= !is_whole || hooked.is_cut();
@@ -370,14 +300,7 @@ impl Capture {
     }
 
     /// Adds a change to each topic of the table.
-    #[inline]
     fn gather<T: Record>(&self, section: &Section, gather: impl Fn(&mut Changes<T>)) {
-        if self.watches.get() {
-            self.gather_watched(section, gather);
-        }
-    }
-
-    fn gather_watched<T: Record>(&self, section: &Section, gather: impl Fn(&mut Changes<T>)) {
         let mut open = self.open.borrow_mut();
         open.note_table(section.name());
         let Open { topics, changes, counted, keys, unknown, .. } = &mut *open;
@@ -406,12 +329,11 @@ impl Capture {
     pub(crate) fn mark(&self) -> Mark {
         let open = self.open.borrow();
         let lengths = open.changes.iter().map(|changes| changes.as_ref().map_or(0, |changes| changes.len()));
-        Mark(lengths.collect(), self.log.borrow().gathering.mark())
+        Mark(lengths.collect())
     }
 
     /// Goes back to a point: later changes were undone.
     pub(crate) fn undo(&self, mark: &Mark) {
-        self.log.borrow_mut().gathering.undo(&mark.1);
         let mut open = self.open.borrow_mut();
         for (changes, length) in open.changes.iter_mut().zip(&mark.0) {
             if let Some(changes) = changes {
@@ -420,23 +342,9 @@ impl Capture {
         }
     }
 
-    /// Ends gathering before the commit; returns the changes to hand over, and the entry of the change log. If an entry
-    /// cannot be written, the commit does not fail: other processes then read all that they watch again.
-    pub(crate) fn finish(&self, leased: &Leased) -> (Option<Captured>, Option<Logged>) {
-        if !self.is_on.replace(false) {
-            return (None, None);
-        }
-        let captured = self.watches.get().then(|| self.finish_watched(leased));
-        let logged =
-            if self.logs.get() { leased.call_last(|session| self.finish_log(session)) } else { None };
-        (captured, logged)
-    }
-
-    fn finish_log(&self, session: &Session) -> Option<Logged> {
-        let mut log = self.log.borrow_mut();
-        let mut gathering = std::mem::take(&mut log.gathering);
-        gathering.is_unknown |= session.connection.schema_version().ok() != Some(log.schema);
-        change_log::append(session, log.before, &gathering.entry()?, &self.added).ok().flatten()
+    /// Ends gathering before the commit; returns the changes to hand over.
+    pub(crate) fn finish(&self, leased: &Leased) -> Option<Captured> {
+        self.is_on.replace(false).then(|| self.finish_watched(leased))
     }
 
     fn finish_watched(&self, leased: &Leased) -> Captured {
@@ -453,21 +361,6 @@ impl Capture {
 fn is_of(topic: &Topic, section: &Section) -> bool {
     let which = section.collection().map_or(Which::Own, Which::Named);
     topic.which == which && topic.shape.name.eq_ignore_ascii_case(section.shape.name)
-}
-
-/// Notes the key of a row, after the skipped values: the row's number, or the key's columns.
-fn log_key(gathering: &mut Gathering, section: &Section, cells: &Cells<'_>, skipped: usize) {
-    match cells.raw(0) {
-        Some(Raw::Integer(number)) if section.key_is_number() => gathering.number(section.name(), number),
-        _ => log_columns(gathering, section, cells, skipped),
-    }
-}
-
-fn log_columns(gathering: &mut Gathering, section: &Section, cells: &Cells<'_>, skipped: usize) {
-    let collection = section.collection().map(Raw::Integer);
-    let key = (skipped..skipped + section.shape.keys).map(|at| cells.raw(at).unwrap_or(Raw::Null));
-    let columns = section.shape.keys + usize::from(collection.is_some());
-    gathering.key(section.name(), columns, collection.into_iter().chain(key));
 }
 
 /// The changes of a topic; a list is made if there is none yet.

@@ -1,7 +1,6 @@
 //! A commit on its way from its writer to the live thread.
 
 use super::capture::Captured;
-use crate::change_log::Logged;
 use crate::engine::log::LogState;
 
 /// The most changes in the inbox, in all. If there are more, the commits are dropped, and everything is read again.
@@ -13,8 +12,6 @@ pub(crate) struct Commit {
     pub(crate) version: u64,
     /// `None` if nothing was watched when the transaction began.
     pub(crate) captured: Option<Captured>,
-    /// Its entry in the change log, if it has one.
-    pub(crate) logged: Option<Logged>,
     /// The state of the log before the commit, and after it, if it is known.
     pub(crate) before: Option<LogState>,
     pub(crate) after: Option<LogState>,
@@ -22,16 +19,15 @@ pub(crate) struct Commit {
 
 impl Commit {
     /// Whether this commit and the next, which changes nothing that is watched, may count as one: there was no other
-    /// commit between them, and neither is in the change log.
+    /// commit between them.
     pub(super) fn is_one_with(&self, next: &Commit) -> bool {
-        is_same_commit(self.after, next.before) && self.logged.is_none() && next.logged.is_none()
+        is_same_commit(self.after, next.before)
     }
 }
 
 /// The effect of a commit, as its writer knows it.
 pub(crate) struct Committed {
     pub(crate) captured: Option<Captured>,
-    pub(crate) logged: Option<Logged>,
     pub(crate) before: Option<LogState>,
     pub(crate) after: Option<LogState>,
 }

@@ -244,7 +244,7 @@ impl Shared {
 
     #[cold]
     pub(super) fn put(&self, committed: Committed) {
-        let Committed { captured, logged, before, after } = committed;
+        let Committed { captured, before, after } = committed;
         let concerns_nobody = captured.as_ref().is_some_and(|captured| self.concerns_nobody(captured));
         let mut inbox = lock(&self.inbox);
         if inbox.ended {
@@ -252,7 +252,7 @@ impl Shared {
         }
         inbox.version += 1;
         let version = inbox.version;
-        inbox.put(Commit { version, captured, logged, before, after }, concerns_nobody);
+        inbox.put(Commit { version, captured, before, after }, concerns_nobody);
     }
 
     /// Asks the threads to end.

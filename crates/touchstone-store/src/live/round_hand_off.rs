@@ -58,7 +58,7 @@ fn writer(shared: &Arc<Shared>) -> JoinHandle<()> {
     let shared = Arc::clone(shared);
     spawn(move || {
         for _ in 0..COMMITS {
-            shared.put(Committed { captured: None, logged: None, before: None, after: None });
+            shared.put(Committed { captured: None, before: None, after: None });
             shared.wake();
         }
     })

@@ -5,7 +5,6 @@ use super::capture::Captured;
 use super::changes::{Changes, Gathered};
 use super::commit::{Commit, is_same_commit};
 use super::explain::{LiveExplanation, Structure};
-use super::follow::{self, Steps, TopicSteps};
 use super::held::Held;
 use super::interest::Interest;
 use super::link::{Shared, Work};
@@ -17,7 +16,6 @@ use super::sql::{SqlRows, Statement};
 use super::update::{SubscriptionId, Update, What};
 use super::watched::{Asked, Place, Watched};
 use crate::access::{Access, Which};
-use crate::change_log;
 use crate::engine::log::{LogIndex, LogState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::leased::Leased;
@@ -46,10 +44,6 @@ pub(crate) struct Live {
     out: Outbox,
     /// The state of the log after the last commit that was applied.
     state: Option<LogState>,
-    /// The number of the change log's last entry at that state.
-    entry: i64,
-    /// Commits of this store that follow commits of other stores, which must be applied first.
-    pending: Vec<Commit>,
     version: u64,
     /// Whether commits could not be followed, so that all rows must be read again.
     is_behind: bool,
@@ -90,7 +84,6 @@ impl Entry {
 trait Watches: Any + Send {
     fn take(&mut self, changes: Box<dyn Any>, out: &mut Outbox);
     fn resync(&mut self, leased: &Leased, topic: &Topic, out: &mut Outbox) -> Result<()>;
-    fn follow(&mut self, steps: TopicSteps, leased: &Leased, topic: &Topic, out: &mut Outbox) -> Result<()>;
     fn is_late(&self) -> bool;
     fn mend(&mut self, leased: &Leased, topic: &Topic, out: &mut Outbox) -> Result<()>;
     fn targets(&self) -> Vec<Target>;
@@ -112,15 +105,6 @@ impl<T: Record> Watches for Watched<T> {
 
     fn resync(&mut self, leased: &Leased, topic: &Topic, out: &mut Outbox) -> Result<()> {
         Watched::resync(self, Access::shaped(leased, topic.which, topic.shape), out)
-    }
-
-    fn follow(&mut self, steps: TopicSteps, leased: &Leased, topic: &Topic, out: &mut Outbox) -> Result<()> {
-        let own = steps.own.into_iter().filter_map(|changes| {
-            let changes: Box<dyn Any> = changes;
-            changes.downcast::<Changes<T>>().ok()
-        });
-        let own = own.flat_map(|changes| changes.into_parts().0).collect();
-        Watched::follow(self, Access::shaped(leased, topic.which, topic.shape), own, steps.keys, out)
     }
 
     fn is_late(&self) -> bool {
@@ -160,14 +144,6 @@ impl<T: Record> Watches for Watched<T> {
     }
 }
 
-/// How commits of other stores were applied that are known row by row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Followed {
-    OneByOne,
-    /// Several commits, as one batch.
-    Together,
-}
-
 /// A snapshot, the commits before it that are not applied yet, and a version for it.
 type Begins = (Result<Held>, Work, u64);
 
@@ -189,8 +165,6 @@ impl Live {
             feeds: Slab::new(),
             out: Outbox::default(),
             state: None,
-            entry: 0,
-            pending: Vec::new(),
             version: 0,
             is_behind: false,
             has_expired: false,
@@ -215,7 +189,7 @@ impl Live {
             self.free_many();
         }
         let others = is_to_look && self.others_committed();
-        if self.is_behind || !self.pending.is_empty() || others || self.has_dirty() || self.has_late() {
+        if self.is_behind || others || self.has_dirty() || self.has_late() {
             self.catch_up();
         }
         for order in orders {
@@ -250,7 +224,8 @@ impl Live {
         }
     }
 
-    /// Applies a commit, if it follows the last one that was applied and all its changes are known.
+    /// Applies a commit, if it follows the last one that was applied and all its changes are known. Otherwise all rows
+    /// are read again: what a commit of another store has changed in between is not known.
     fn take(&mut self, commit: Commit) {
         self.version = commit.version;
         let is_next = self.index.is_none() || is_same_commit(self.state, commit.before);
@@ -258,10 +233,7 @@ impl Live {
             self.is_behind |= self.has_watched();
             return;
         }
-        if !is_next || !self.pending.is_empty() {
-            return self.pending.push(commit);
-        }
-        let Some(captured) = commit.captured.filter(|captured| self.is_whole(captured)) else {
+        let Some(captured) = commit.captured.filter(|captured| is_next && self.is_whole(captured)) else {
             self.is_behind = true;
             return;
         };
@@ -276,7 +248,6 @@ impl Live {
         for (_, statement) in &mut self.statements {
             statement.note(Some(&captured.tables));
         }
-        self.entry = commit.logged.map_or(self.entry, |logged| logged.number);
         self.set_state(commit.after);
         self.is_behind |= self.index.is_some() && self.state.is_none();
     }
@@ -435,56 +406,16 @@ impl Live {
         }
         let leased = leased.inspect_err(|_| self.is_behind = true)?;
         let seen = leased.parked.get();
-        let pending = std::mem::take(&mut self.pending);
         self.version = version;
         let is_same = self.index.is_none() || is_same_commit(self.state, seen);
-        let is_current = is_same && pending.is_empty();
-        let followed = match (self.is_behind, is_current) {
-            (true, _) => None,
-            (false, true) => Some(Followed::OneByOne),
-            (false, false) => self.follow(&leased, seen, pending),
-        };
-        if followed.is_none() {
-            let last = leased.in_transaction(|session| Ok(change_log::last(session)));
-            (self.is_behind, self.entry) = (last.is_err(), last.unwrap_or(0));
+        let is_behind = std::mem::take(&mut self.is_behind) || !is_same;
+        if is_behind {
             self.statements.iter_mut().for_each(|(_, statement)| statement.note(None));
         }
         self.set_state(seen);
-        let is_resync = self.resync(&leased, followed.is_none());
-        self.refresh(&leased, is_resync || followed == Some(Followed::Together));
+        let is_resync = self.resync(&leased, is_behind);
+        self.refresh(&leased, is_resync);
         Ok(leased)
-    }
-
-    /// Applies the commits since the last state, of this store and of others, as one batch; `None` if one is not known.
-    fn follow(&mut self, leased: &Leased, seen: Option<LogState>, pending: Vec<Commit>) -> Option<Followed> {
-        let pending = pending.into_iter().map(|commit| {
-            let Commit { captured, .. } = commit;
-            Commit { captured: captured.filter(|captured| self.is_whole(captured)), ..commit }
-        });
-        let pending: Vec<Commit> = pending.collect();
-        let (from, to) = self.state.zip(seen)?;
-        let entries = leased.in_transaction(|session| change_log::after(session, self.entry)).ok()?;
-        let last = entries.last().map_or(self.entry, |entry| entry.number);
-        let steps = follow::steps((from, self.entry), to, entries, pending)?;
-        self.entry = last;
-        // Rows of other stores are read in their current state, which may be that of several commits.
-        let followed = if steps.len() > 1 { Followed::Together } else { Followed::OneByOne };
-        (self.out.version, self.out.is_resync) = (self.version, followed == Followed::Together);
-        let mut steps = Steps::of(steps);
-        for (id, entry) in self.topics.iter_mut().filter(|(_, entry)| !entry.is_behind) {
-            let steps = steps.of_topic(number(id), &entry.topic);
-            let followed = entry.watched.follow(steps, leased, &entry.topic, &mut self.out);
-            // The row that could not be read may be one that nobody watches: the resync that follows finds out. Updates
-            // until then are kept and delivered with its updates.
-            if followed.is_err() {
-                entry.is_behind = true;
-                self.out.keep();
-            }
-        }
-        for (_, statement) in &mut self.statements {
-            statement.note(Some(&steps.tables));
-        }
-        Some(followed)
     }
 
     /// Reads all topics again, or only those that could not be read before. Returns whether any was read.

@@ -5,7 +5,6 @@ use super::changes::{Change, Olds};
 use super::cover::Cover;
 use super::explain::{LiveExplanation, Structure};
 use super::family::{Family, Watch, wanted};
-use super::follow::Relisted;
 use super::interest::{Filter, Interest, Marks};
 use super::load;
 use super::mailbox::Slot;
@@ -427,38 +426,6 @@ impl<T: Record> Watched<T> {
             reached.push(until);
         }
         Ok(reached)
-    }
-
-    /// Applies this store's own changes, and the current rows of keys that other stores of the file have changed. A
-    /// current row includes the changes that this store made to the same key.
-    ///
-    /// # Errors
-    /// As [`resync`](Watched::resync).
-    pub(crate) fn follow(
-        &mut self,
-        access: Access<'_, T>,
-        own: Vec<Change<T>>,
-        others: Relisted,
-        out: &mut Outbox,
-    ) -> Result<()> {
-        /// This many keys are read one by one, even if few rows are held.
-        const KEYS_MIN: usize = 1000;
-        let keys_max = KEYS_MIN.max(self.rows.len().saturating_mul(2));
-        let keys = match others {
-            Relisted::These(keys) if keys.len() <= keys_max => keys,
-            _ => return self.resync(access, out),
-        };
-        let mut list = own;
-        for key in keys {
-            let row = load::row(access, &key)?;
-            list.push(row.map_or_else(|| Change::Gone(Box::new(key)), Change::Put));
-        }
-        // What others' rows were nobody knows.
-        if !list.is_empty() {
-            self.lose_numbers();
-        }
-        self.take_rows(list, out);
-        self.mend(access, out)
     }
 
     /// The targets of all subscriptions, for an update that says that nothing can be read.

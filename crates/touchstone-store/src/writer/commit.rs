@@ -25,7 +25,6 @@
 
 use super::session::{WriteCall, WriteSession};
 use crate::alarm::Alarm;
-use crate::change_log::Logged;
 use crate::courtesy::Courtesy;
 use crate::engine::log::{LogIndex, LogState};
 use crate::engine::log_file::LogFile;
@@ -93,7 +92,6 @@ pub(crate) struct LentWriter {
 /// A commit that was just made, for the live thread.
 struct Made {
     captured: Option<Captured>,
-    logged: Option<Logged>,
     before: Option<LogState>,
     /// By how much the commit itself has changed the log index's count of commits, if the file's lock was not held from
     /// `before` on; another process may then have committed in between.
@@ -155,10 +153,6 @@ impl WritePath {
         statement: impl FnOnce(WriteCall<'_>, &Section) -> Result<R>,
         whole: impl FnOnce(&mut Transaction<'_>) -> Result<R>,
     ) -> Result<R> {
-        if self.options.log_changes {
-            // The change log gets its entry in the same transaction as the statement, so one statement is not enough.
-            return self.write(whole);
-        }
         let turn = self.turn()?;
         let result = {
             let held = self.session()?;
@@ -284,7 +278,7 @@ impl WritePath {
             // closed after the log.
             let file = unsafe { LogFile::open(session.connection.handle()) }?;
             session.connection.patience.ask_through(self.pin.index());
-            let capture = Capture::of(&self.live.shared.observed, self.options.log_changes);
+            let capture = Capture::of(&self.live.shared.observed);
             *lock(&self.log) = Some(Log { file, is_listed: false });
             let session = Leased::alone(session).with_pin(&self.pin);
             *writer = Some(Box::new(WriteSession { session, capture }));
@@ -296,7 +290,7 @@ impl WritePath {
     fn begin(&self, call: WriteCall<'_>) -> Result<Beginning> {
         call.session.begin_write().map_err(|error| self.pin.explain(error))?;
         let (schema, before) = (call.session.schema(), self.log_state());
-        call.capture.begin(schema, before);
+        call.capture.begin();
         Ok(Beginning { schema, before })
     }
 
@@ -308,13 +302,13 @@ impl WritePath {
         statement: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let before = call.session.committed.get();
-        call.capture.begin(call.session.schema(), before);
+        call.capture.begin();
         self.make(call, || {
             let changes = call.session.connection.changes();
             let result = statement().map_err(|error| self.pin.explain(error))?;
-            let (captured, logged) = call.capture.finish(&writer.session);
+            let captured = call.capture.finish(&writer.session);
             let own = u32::from(call.session.connection.changes() != changes);
-            Ok((result, Made { captured, logged, before, own: Some(own) }))
+            Ok((result, Made { captured, before, own: Some(own) }))
         })
     }
 
@@ -322,14 +316,14 @@ impl WritePath {
     #[inline]
     fn make<R>(&self, call: WriteCall<'_>, commit: impl FnOnce() -> Result<(R, Made)>) -> Result<R> {
         self.live.commit(|| {
-            let (result, Made { captured, logged, before, own }) = commit()?;
+            let (result, Made { captured, before, own }) = commit()?;
             let after = LogState::of(&call.session.connection);
             let count = |state: Option<LogState>| state.map(LogState::change);
             let is_alone =
                 own.is_none_or(|own| count(before).map(|count| count.wrapping_add(own)) == count(after));
             call.session.note_commit(after, is_alone);
             let before = before.filter(|_| is_alone);
-            Ok((result, Committed { captured, logged, before, after }))
+            Ok((result, Committed { captured, before, after }))
         })
     }
 
@@ -414,11 +408,11 @@ impl Open<'_> {
             return Err(Error::new(ErrorKind::Refused, why));
         }
         path.make(self.call, || {
-            let (captured, logged) = self.call.capture.finish(&self.writer.session);
+            let captured = self.call.capture.finish(&self.writer.session);
             let committed = connection.commit();
             committed.map_err(|error| path.pin.explain(error).context("committing"))?;
             self.committed = true;
-            Ok(((), Made { captured, logged, before: self.beginning.before, own: None }))
+            Ok(((), Made { captured, before: self.beginning.before, own: None }))
         })
     }
 }

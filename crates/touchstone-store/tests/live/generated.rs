@@ -2,7 +2,7 @@
 //! columns.
 
 use crate::place::place;
-use touchstone_store::{Batch, Feed, Options, Record, Result, Store, Subscription};
+use touchstone_store::{Batch, Feed, Record, Result, Store, Subscription};
 
 #[derive(Record, Clone, Debug, PartialEq)]
 struct Gadget {
@@ -46,7 +46,7 @@ fn dears(batch: &Batch, parts: &Subscription<Part>) -> Result<usize> {
 fn what_sql_changes_is_told_by_the_columns_of_the_table() -> Result<()> {
     for kind in ["virtual", "stored"] {
         let place = place();
-        let store = Options::new().log_changes(true).open(&place.path)?;
+        let store = place.open();
         store.write(|transaction| transaction.sql(|sql| sql.execute_batch(&make(kind))))?;
         let part = |name: &str, price| Part { name: name.into(), price };
         store.insert_all(&[Gadget { id: 1, price: 4 }, Gadget { id: 2, price: 12 }])?;

@@ -1,9 +1,7 @@
 //! Queries with a limit: what is held of them, and how a page is filled up again.
 
 use super::{Task, store, task};
-use touchstone_store::{
-    ErrorKind, Feed, Mode, Options, Overflow, Query, Record, Result, Store, Subscription, Update,
-};
+use touchstone_store::{ErrorKind, Feed, Mode, Overflow, Query, Record, Result, Store, Subscription, Update};
 
 /// What one page of ten may hold at most: twice what it shows, and what it keeps ahead.
 const HELD_MAX: usize = 80;
@@ -231,7 +229,7 @@ fn a_page_that_others_leave_unreadable_is_told_of_once() -> Result<()> {
     let feed = store.feed()?;
     let page = feed.query::<Part>().order(|part| part.id.ascending()).limit(10).watch()?;
     let first = feed.query::<Part>().filter(|part| part.id.lt(5)).watch()?;
-    let other = Options::new().log_changes(true).open(&path)?;
+    let other = Store::open(&path)?;
     let remove = |ids: std::ops::Range<i64>| {
         other.write(|transaction| {
             transaction.of::<Part>().remove_where(|part| part.id.ge(ids.start).and(part.id.lt(ids.end)))

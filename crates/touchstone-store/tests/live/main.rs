@@ -7,10 +7,10 @@ mod crowd;
 mod found;
 mod generated;
 mod limits;
-mod logged;
 mod meanings;
 mod meeting;
 mod numbers;
+mod others;
 #[path = "../place/mod.rs"]
 mod place;
 #[path = "../process/mod.rs"]

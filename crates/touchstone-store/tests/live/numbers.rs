@@ -3,8 +3,8 @@
 use super::counted::{Counted, OF_NUMBERS};
 use super::{Task, store, task};
 use touchstone_store::{
-    CountSubscription, Error, ErrorKind, Feed, Mode, Options, Overflow, Record, Result, Store, Structure,
-    Transaction, rusqlite,
+    CountSubscription, Error, ErrorKind, Feed, Mode, Overflow, Record, Result, Store, Structure, Transaction,
+    rusqlite,
 };
 
 type Price = Counted<OF_NUMBERS>;
@@ -281,7 +281,7 @@ fn numbers_follow_what_others_commit() -> Result<()> {
             feed.query::<Task>().filter(move |task| task.list.eq(list).and(task.due.ge(list))).watch_count()
         })
         .collect::<Result<_>>()?;
-    let other = Options::new().log_changes(true).open(&path)?;
+    let other = Store::open(&path)?;
     let plain = rusqlite::Connection::open(&path).expect("it opens");
     for id in 0..20 {
         match id % 3 {

@@ -67,8 +67,7 @@ impl World {
             options = options.key(EncryptionKey::raw([7; 32]));
         }
         let others = if random.percent(40) { 1 } else { 0 };
-        let mut store = || options.clone().log_changes(random.percent(70)).open(&path);
-        let stores = (0..=others).map(|_| store().expect("the store opens")).collect();
+        let stores = (0..=others).map(|_| options.clone().open(&path).expect("the store opens")).collect();
         let plain = (!exclusive && !encrypted && random.percent(60))
             .then(|| Connection::open(&path).expect("the file opens"));
         let kits = Arc::new(kits(&mut random));

@@ -61,12 +61,7 @@ pub fn options(seed: u64) -> Options {
     let options = Options::new().busy_timeout(Duration::from_secs(300));
     match seed % KINDS {
         0 => options.checkpoint_pages(10).log_bytes_max(300_000),
-        1 => options
-            .checkpoint_pages(50)
-            .log_bytes_max(200_000)
-            .log_changes(true)
-            .page_size(512)
-            .cache_bytes(20_000),
+        1 => options.checkpoint_pages(50).log_bytes_max(200_000).page_size(512).cache_bytes(20_000),
         2 => options.checkpoint_pages(4).log_bytes_max(150_000).key(EncryptionKey::raw([7; 32])),
         _ => options
             .checkpoint_pages(10)

@@ -36,7 +36,7 @@ pub const ROOMS: [(&str, &[&str]); 10] = [
         ],
     ),
     ("query", &["query"]),
-    ("live", &["live", "change_log"]),
+    ("live", &["live"]),
     ("writer", &["writer", "writing", "transaction"]),
     ("store", &["store", "snapshot", "begun"]),
     ("dynamic", &["dynamic"]),

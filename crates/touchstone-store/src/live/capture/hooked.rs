@@ -5,7 +5,6 @@ use super::super::commit::HELD_MAX;
 use super::super::observed::Topics;
 use super::super::row::{KeyBytes, RowKey};
 use crate::access::Which;
-use crate::change_log::gathering::Gathering;
 use crate::engine::capture::{Asked, Change, Key, Sink};
 use crate::error::Result;
 use crate::record::Shape;
@@ -25,17 +24,12 @@ pub(super) struct Keys {
     count: usize,
     /// The changed tables, watched or not.
     pub(super) changed: Vec<String>,
-    /// Notes each row, if the store logs its changes.
-    log: Option<(Rc<Tables>, Gathering)>,
 }
 
-/// The positions of each table's key columns, by the table's name in lower case: none if the key is the row's number.
-/// Tables without a key are absent.
-pub(super) type Tables = HashMap<String, Rc<[c_int]>>;
-
-/// A table of some topics, or of the change log alone.
+/// A table of some topics.
 struct Watched {
-    name: String,
+    name: &'static str,
+    /// The positions of its key columns; none if the key is the row's number.
     key: Rc<[c_int]>,
     topics: Vec<usize>,
     /// The topics with watched counts, and the positions of their columns in the table's declaration.
@@ -43,17 +37,11 @@ struct Watched {
 }
 
 impl Keys {
-    /// For the watched tables, and for all that have keys if the store logs its changes. `counted` says of each topic
-    /// whether its counts were watched when the transaction began.
+    /// For the watched tables. `counted` says of each topic whether its counts were watched when the transaction began.
     ///
     /// # Errors
     /// If the file does not give the columns of its tables.
-    pub(super) fn of(
-        session: &Session,
-        topics: &Topics,
-        counted: &[bool],
-        log: Option<(Rc<Tables>, Gathering)>,
-    ) -> Result<Keys> {
+    pub(super) fn of(session: &Session, topics: &Topics, counted: &[bool]) -> Result<Keys> {
         let mut tables: Vec<Watched> = Vec::new();
         for (at, topic) in topics.list.iter().enumerate().filter(|(_, topic)| topic.which == Which::Own) {
             let name = topic.shape.name;
@@ -61,8 +49,7 @@ impl Keys {
                 Some(table) => table.topics.push(at),
                 None => {
                     let key = key_columns(session, topic.shape)?;
-                    let (name, counted) = (name.to_owned(), Vec::new());
-                    tables.push(Watched { name, key, topics: vec![at], counted });
+                    tables.push(Watched { name, key, topics: vec![at], counted: Vec::new() });
                 }
             }
             if counted.get(at).is_some_and(|is_counted| *is_counted) {
@@ -72,7 +59,7 @@ impl Keys {
             }
         }
         let (keys, olds, changed) = (HashMap::new(), HashMap::new(), Vec::new());
-        Ok(Keys { tables, keys, olds, count: 0, changed, log })
+        Ok(Keys { tables, keys, olds, count: 0, changed })
     }
 
     /// Whether there are more keys than can be handed over.
@@ -104,41 +91,20 @@ impl Keys {
             }
         }
     }
-
-    /// The gathering for the change log.
-    pub(super) fn take_logged(&mut self) -> Option<Gathering> {
-        self.log.take().map(|(_, gathering)| gathering)
-    }
 }
 
 impl Sink for Keys {
     fn table(&mut self, name: &str) -> Option<Asked> {
         self.changed.push(name.to_owned());
-        let known = self.tables.iter().position(|table| table.name.eq_ignore_ascii_case(name));
-        let table = match (known, &mut self.log) {
-            (Some(table), _) => table,
-            (None, None) => return None,
-            (None, Some((tables, gathering))) => {
-                let Some(key) = tables.get(&name.to_ascii_lowercase()) else {
-                    gathering.all(name);
-                    return None;
-                };
-                let (topics, counted) = (Vec::new(), Vec::new());
-                self.tables.push(Watched { name: name.to_owned(), key: Rc::clone(key), topics, counted });
-                self.tables.len() - 1
-            }
-        };
+        let table = self.tables.iter().position(|table| table.name.eq_ignore_ascii_case(name))?;
         Some(Asked { table, key: Rc::clone(&self.tables[table].key) })
     }
 
     fn change(&mut self, change: &Change<'_>) {
-        let table = &self.tables[change.table];
-        if let Some((_, gathering)) = &mut self.log {
-            log(gathering, table, change);
-        }
-        if table.topics.is_empty() || self.is_cut() {
+        if self.is_cut() {
             return;
         }
+        let table = &self.tables[change.table];
         let key_of = |key: Key<'_>| match table.key.is_empty() {
             true => RowKey::of([Raw::Integer(key.number())].into_iter()),
             false => RowKey::of(key.values()),
@@ -150,43 +116,6 @@ impl Sink for Keys {
         }
         before.iter().chain(&after).for_each(|key| self.note(change.table, key));
     }
-}
-
-/// Notes the row's key before the change, and after it.
-fn log(gathering: &mut Gathering, table: &Watched, change: &Change<'_>) {
-    let (before, after) = (change.before(), change.after());
-    if table.key.is_empty() {
-        let before = before.map(|key| key.number());
-        let after = after.map(|key| key.number()).filter(|after| Some(*after) != before);
-        before.into_iter().chain(after).for_each(|number| gathering.number(&table.name, number));
-    } else {
-        let columns = table.key.len();
-        let keys = before.into_iter().chain(after);
-        keys.for_each(|key| gathering.key(&table.name, columns, key.values()));
-    }
-}
-
-/// The key columns of the file's tables. Their numbers count the columns that SQLite computes, which `pragma
-/// table_info` leaves out.
-///
-/// # Errors
-/// If the file does not give them.
-pub(super) fn tables(session: &Session) -> Result<Tables> {
-    const SQL: &str = "select lower(made.name), part.cid, \
-        not exists (select 1 from pragma_index_list(made.name, 'main') where origin = 'pk') \
-        from main.sqlite_schema as made, pragma_table_xinfo(made.name, 'main') as part \
-        where made.type = 'table' and part.pk > 0 order by made.name, part.pk";
-    let mut statement = session.connection.sql().prepare(SQL)?;
-    let mut columns: HashMap<String, Vec<c_int>> = HashMap::new();
-    let mut rows = statement.query(())?;
-    while let Some(row) = rows.next()? {
-        let (name, column, is_number): (String, c_int, bool) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let key = columns.entry(name).or_default();
-        if !is_number {
-            key.push(column);
-        }
-    }
-    Ok(columns.into_iter().map(|(name, key)| (name, key.into())).collect())
 }
 
 /// The positions of the key's columns in the table's declaration; none if the key is the row's number.

@@ -1,5 +1,4 @@
-//! Commits of other stores, followed by the change log: what the feed has, against a fresh query, and whether it was read
-//! anew.
+//! Commits of other stores and programs: what the feed has, against a fresh query, and whether it was read anew.
 
 use crate::acting::{Acting, Acts};
 use crate::place::place;
@@ -81,14 +80,10 @@ impl Watcher {
     }
 }
 
-fn logging() -> Options {
-    Options::new().log_changes(true)
-}
-
 #[test]
-fn what_another_store_logs_is_followed_and_nothing_is_read_anew() -> Result<()> {
+fn whatever_another_store_commits_is_read_anew() -> Result<()> {
     let place = place();
-    let writer = logging().open(&place.path)?;
+    let writer = place.open();
     writer.insert_all(&(0..100).map(|id| task(id, id % 5, Some(id))).collect::<Vec<_>>())?;
     let mut watcher = Watcher::begin(place.open())?;
     let steps: [fn(&Store) -> Result<()>; 9] = [
@@ -120,11 +115,10 @@ fn what_another_store_logs_is_followed_and_nothing_is_read_anew() -> Result<()> 
         |store| store.insert(&task(7, 1, Some(7))),
         |store| store.write(|transaction| transaction.update::<Task>(&7, |task| task.due = None)).map(drop),
     ];
-    for (at, step) in steps.iter().enumerate() {
+    for (step, count) in steps.iter().zip(1..) {
         step(&writer)?;
         watcher.is_even()?;
-        // The first record of a collection makes its table, and what that changes nobody tells.
-        assert_eq!(watcher.resyncs, u32::from(at >= 5), "step {at}");
+        assert_eq!((watcher.batches, watcher.resyncs), (count, count), "step {count}");
     }
     let failed = writer.write(|transaction| {
         transaction.put(&task(9, 1, Some(9)))?;
@@ -132,18 +126,7 @@ fn what_another_store_logs_is_followed_and_nothing_is_read_anew() -> Result<()> 
     });
     assert!(failed.is_err());
     watcher.is_even()?;
-    assert!(watcher.batches >= 9, "{}", watcher.batches);
-    Ok(())
-}
-
-#[test]
-fn the_first_logged_commit_after_all_was_closed_is_followed_too() -> Result<()> {
-    let place = place();
-    drop(Watcher::begin(logging().open(&place.path)?)?);
-    let mut watcher = Watcher::begin(place.open())?;
-    logging().open(&place.path)?.insert(&task(7, 1, None))?;
-    watcher.is_even()?;
-    assert_eq!((watcher.batches, watcher.resyncs), (1, 0));
+    assert_eq!(watcher.batches, 9);
     Ok(())
 }
 
@@ -152,50 +135,53 @@ fn the_first_logged_commit_after_all_was_closed_is_followed_too() -> Result<()> 
 fn a_batch_that_is_no_resync_is_of_one_transaction() -> Result<()> {
     const COMMITS: i64 = 300;
     let place = place();
-    let (writer, store) = (logging().open(&place.path)?, place.open());
-    writer.insert(&task(1, 1, Some(0)))?;
+    let (store, other) = (place.open(), place.open());
+    store.insert(&task(1, 1, Some(0)))?;
     let feed = store.feed_with(Mode::Every { batches: 1000, overflow: Overflow::End })?;
     let one = feed.watch::<Task>(&1)?;
     let writing = std::thread::spawn(move || {
         (1..=COMMITS).try_for_each(|due| {
-            writer.put(&task(1, 1, Some(due)))?;
-            writer.put(&task(2, 1, Some(due)))
-        })
+            store.put(&task(1, 1, Some(due)))?;
+            if due % 3 == 0 { other.put(&task(2, 1, Some(due))) } else { Ok(()) }
+        })?;
+        Ok::<_, Error>(store)
     });
-    let mut had = 0;
+    let (mut had, mut alone) = (0, 0);
     while had < COMMITS {
         let batch = feed.next()?.expect("the feed goes on");
         let now = batch.get(one.id()).expect("nothing else is watched").results::<Task>()?;
         let now = now.first().and_then(|task| task.due).expect("it is there");
         assert!(batch.is_resync() || now == had + 1, "{had} became {now} at once");
-        had = now;
+        (had, alone) = (now, alone + u32::from(!batch.is_resync()));
     }
-    writing.join().expect("it does not panic")
+    assert!(alone > 0, "the first commit follows no other's");
+    writing.join().expect("it does not panic").map(drop)
 }
 
 #[test]
-fn what_nobody_has_logged_is_read_anew() -> Result<()> {
+fn what_other_programs_commit_is_read_anew_and_the_stores_own_commits_are_not() -> Result<()> {
     let place = place();
-    let (writer, silent) = (logging().open(&place.path)?, place.open());
+    let other = place.open();
     let mut watcher = Watcher::begin(place.open())?;
-    writer.insert(&task(1, 1, None))?;
-    watcher.is_even()?;
-    silent.insert(&task(2, 1, None))?;
-    writer.insert(&task(3, 1, None))?;
-    watcher.is_even()?;
-    let resyncs = watcher.resyncs;
-    assert!(resyncs > 0);
-    writer.insert(&task(4, 1, None))?;
-    watcher.is_even()?;
-    assert_eq!(watcher.resyncs, resyncs);
-    place.plain().execute("update task set due = 5", ()).expect("it is written");
-    watcher.is_even()?;
-    assert!(watcher.resyncs > resyncs);
-    writer.write(|transaction| {
-        transaction.sql(|sql| sql.execute_batch("alter table task add column more TEXT"))
-    })?;
-    writer.insert(&task(5, 1, None))?;
-    watcher.is_even()
+    let mut resyncs = 0;
+    for id in 1..5 {
+        watcher.store.insert(&task(id, 1, None))?;
+        watcher.is_even()?;
+        assert_eq!(watcher.resyncs, resyncs, "its own commit");
+        match id {
+            1 => other.insert(&task(id + 10, 1, None))?,
+            2 => drop(place.plain().execute("update task set due = 5", ()).expect("it is written")),
+            3 => other.write(|transaction| {
+                transaction.sql(|sql| sql.execute_batch("alter table task add column more TEXT"))
+            })?,
+            _ => return Ok(()),
+        }
+        watcher.store.wait_delivered()?;
+        watcher.is_even()?;
+        resyncs += u32::from(id < 3);
+        assert_eq!(watcher.resyncs, resyncs, "another's commit, of {id}");
+    }
+    Ok(())
 }
 
 static HELD: Mutex<()> = Mutex::new(());
@@ -221,24 +207,24 @@ struct Door {
     number: Acting<Guarded>,
 }
 
-/// Who follows comes late, and finds three commits at once: what the first and the last have logged is not all.
+/// The live thread comes late, and finds three commits at once: the store's own, the first and the last, are not all.
 #[test]
-fn what_nobody_has_logged_between_two_that_are_logged_is_not_passed_over() -> Result<()> {
+fn a_commit_of_another_between_two_of_the_stores_own_is_not_passed_over() -> Result<()> {
     let place = place();
-    let (writer, silent) = (logging().open(&place.path)?, place.open());
+    let other = place.open();
     let mut watcher = Watcher::begin(place.open())?;
     let doors = watcher.feed.query::<Door>().watch()?;
-    writer.write(|transaction| transaction.of::<Door>().insert_all(&[]))?;
-    writer.insert(&task(1, 1, None))?;
+    other.write(|transaction| transaction.of::<Door>().insert_all(&[]))?;
+    other.insert(&task(1, 1, None))?;
     watcher.is_even()?;
     let (reached, is_reached) = channel();
     REACHED.lock().expect("nobody panics").replace(reached);
     let held = HELD.lock().expect("nobody panics");
-    writer.insert(&Door { id: 1, number: Acting::new(1) })?;
+    other.insert(&Door { id: 1, number: Acting::new(1) })?;
     is_reached.recv_timeout(Duration::from_secs(20)).expect("it is read");
-    writer.insert(&task(2, 1, None))?;
-    silent.insert(&task(3, 1, None))?;
-    writer.insert(&task(4, 1, None))?;
+    watcher.store.insert(&task(2, 1, None))?;
+    other.insert(&task(3, 1, None))?;
+    watcher.store.insert(&task(4, 1, None))?;
     drop(held);
     watcher.store.wait_delivered()?;
     watcher.is_even()?;
@@ -246,44 +232,19 @@ fn what_nobody_has_logged_between_two_that_are_logged_is_not_passed_over() -> Re
     Ok(())
 }
 
-#[test]
-fn the_newest_thousand_are_kept() -> Result<()> {
-    let place = place();
-    let writer = logging().open(&place.path)?;
-    for id in 0..1200 {
-        writer.put(&task(id % 10, 1, Some(id)))?;
-    }
-    let sql = "select count(*), max(number) - min(number) + 1 from touchstone_changes";
-    let (count, span): (i64, i64) =
-        place.plain().query_row(sql, (), |row| Ok((row.get(0)?, row.get(1)?))).expect("it is read");
-    assert_eq!(count, span);
-    assert!((1000..1064).contains(&count), "{count}");
-    // Large ones are fewer.
-    let keys: Vec<Task> = (0..90_000).map(|id| task(id * 1_000_003, 9, None)).collect();
-    for _ in 0..24 {
-        writer.put_all(&keys)?;
-    }
-    let sql = "select sum(length(changes)) from touchstone_changes";
-    let bytes: i64 = place.plain().query_row(sql, (), |row| row.get(0)).expect("it is read");
-    assert!(bytes < 11 << 20, "{bytes}");
-    Ok(())
-}
-
 /// Who does something.
 #[derive(Clone, Copy, Debug)]
 enum Who {
     Watcher,
-    Logging,
-    Silent,
+    Other,
     Plain,
     Checkpoint,
 }
 
 fn who() -> impl Strategy<Value = Who> {
     prop_oneof![
-        3 => Just(Who::Watcher),
-        6 => Just(Who::Logging),
-        1 => Just(Who::Silent),
+        6 => Just(Who::Watcher),
+        3 => Just(Who::Other),
         1 => Just(Who::Plain),
         2 => Just(Who::Checkpoint),
     ]
@@ -292,22 +253,17 @@ fn who() -> impl Strategy<Value = Who> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whoever commits, in whatever order, watched at once or later: the results are a fresh query's. Where all was
-    /// logged, no commit is a resync that comes alone.
+    /// Whoever commits, in whatever order, watched at once or later: the results are a fresh query's, and there are no
+    /// more resyncs than commits of others.
     #[test]
     fn whoever_commits_the_results_are_a_fresh_querys(
-        watcher_logs in any::<bool>(),
         steps in proptest::collection::vec((who(), 0..12_i64, 0..5_i64, 0..4_u8, any::<bool>()), 1..40),
     ) {
         let place = place();
-        let writer = logging().checkpoint_pages(4).open(&place.path).expect("it opens");
-        let silent = place.open();
-        let store = Options::new().log_changes(watcher_logs).open(&place.path).expect("it opens");
+        let other = Options::new().checkpoint_pages(4).open(&place.path).expect("it opens");
         let plain = place.plain();
-        let mut watcher = Watcher::begin(store).expect("it is watched");
-        let mut is_told = true;
-        // Commits since somebody looked, and resyncs that they may be.
-        let (mut commits, mut together) = (0, 0);
+        let mut watcher = Watcher::begin(place.open()).expect("it is watched");
+        let mut others = 0;
         for (who, id, list, what, looks) in steps {
             let change = |store: &Store| match what {
                 0 | 1 => store.put(&task(id, list, Some(id * list))),
@@ -319,13 +275,12 @@ proptest! {
             };
             match who {
                 Who::Watcher => change(&watcher.store).expect("it is written"),
-                Who::Logging => change(&writer).expect("it is written"),
-                Who::Silent => {
-                    is_told = false;
-                    change(&silent).expect("it is written");
+                Who::Other => {
+                    others += 1;
+                    change(&other).expect("it is written");
                 }
                 Who::Plain => {
-                    is_told = false;
+                    others += 1;
                     plain.execute("update task set due = ?1 where list = ?2", [id, list]).expect("it is written");
                 }
                 Who::Checkpoint => {
@@ -334,15 +289,12 @@ proptest! {
                     plain.query_row(&sql, (), |_| Ok(())).expect("it is copied");
                 }
             }
-            commits += u32::from(!matches!(who, Who::Checkpoint));
             if looks {
                 watcher.is_even().expect("the feed goes on");
-                together += std::mem::take(&mut commits) / 2;
             }
         }
         watcher.is_even().expect("the feed goes on");
-        together += commits / 2;
         let resyncs = watcher.resyncs;
-        prop_assert!(!is_told || resyncs <= together, "all was logged, and {resyncs} were read anew");
+        prop_assert!(resyncs <= others, "others have committed {others} times, and {resyncs} were read anew");
     }
 }
