@@ -158,7 +158,7 @@ pub use live::delta::Delta;
 pub use live::explain::{LiveExplanation, Structure};
 pub use live::feed::{Feed, Listener, Mode, Overflow};
 pub use live::results::{Difference, Records, Results, Shared};
-pub use live::sql::SqlRows;
+pub use live::sql_rows::SqlRows;
 pub use live::subscription::{CountSubscription, SqlSubscription, Subscription};
 pub use live::update::{SubscriptionId, Update};
 pub use nested::Nested;

@@ -4,8 +4,7 @@
 mod hooked;
 
 use self::hooked::Keys;
-use super::changes::{Change, Changes, Gathered, Old};
-use super::commit::HELD_MAX;
+use super::changes::{Change, Changes, Gathered, HELD_MAX, Old};
 use super::observed::{Observed, Topic, Topics};
 use super::row::{Row, RowKey};
 use crate::access::{self, Which};
@@ -409,7 +408,7 @@ impl Open {
 
 #[cfg(test)]
 mod tests {
-    use crate::live::commit::HELD_MAX;
+    use crate::live::changes::HELD_MAX;
     use crate::{Record, Store};
 
     #[derive(Record, Clone, Debug, PartialEq)]

@@ -1,7 +1,6 @@
 //! The changes that one transaction makes to one type's records, as the writer hands them over: rows in their new
 //! state, and the keys of deleted rows. Rows that no query watches are left out, as `interest.rs` describes.
 
-use super::commit::HELD_MAX;
 use super::interest::{Interest, Look, Matter};
 use super::load;
 use super::row::{KeyBytes, Row, RowKey};
@@ -15,6 +14,9 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+
+/// The most changes in the inbox, in all. If there are more, the commits are dropped, and everything is read again.
+pub(super) const HELD_MAX: usize = if cfg!(test) { 1000 } else { 1_000_000 };
 
 /// A change of one key, or of all keys.
 #[derive(Debug)]

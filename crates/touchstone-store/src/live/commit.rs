@@ -3,9 +3,6 @@
 use super::capture::Captured;
 use crate::engine::log::LogState;
 
-/// The most changes in the inbox, in all. If there are more, the commits are dropped, and everything is read again.
-pub(super) const HELD_MAX: usize = if cfg!(test) { 1000 } else { 1_000_000 };
-
 /// A commit, as the live thread gets it.
 pub(crate) struct Commit {
     /// Its number in a series that it shares with the live thread's snapshots: later ones are greater.

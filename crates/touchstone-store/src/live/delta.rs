@@ -1,7 +1,7 @@
 //! The records that came into a result, and those that left it, without places.
 
-use super::family::{Step, Watch};
 use super::results::{Difference, Results};
+use super::watch::{Step, Watch};
 use crate::record::Record;
 use std::sync::Arc;
 

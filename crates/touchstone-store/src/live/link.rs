@@ -8,7 +8,8 @@
 //! rounds have ended.
 
 use super::capture::Captured;
-use super::commit::{Commit, Committed, HELD_MAX, is_same_commit};
+use super::changes::HELD_MAX;
+use super::commit::{Commit, Committed, is_same_commit};
 use super::mailbox::Room;
 use super::observed::Observed;
 use super::round::Rounds;

@@ -1,9 +1,9 @@
 //! The result of a live query at one version: records in their order, read in place.
 
-use super::family::Watch;
 use super::order::Sorter;
 use super::row::Row;
 use super::set::{self, Entry, Set};
+use super::watch::Watch;
 use crate::record::Record;
 use std::fmt;
 use std::iter::FusedIterator;

@@ -4,7 +4,7 @@ use super::explain::LiveExplanation;
 use super::feed::Inner;
 use super::mailbox::Slot;
 use super::results::Results;
-use super::sql::SqlRows;
+use super::sql_rows::SqlRows;
 use super::update::SubscriptionId;
 use super::watched::Place;
 use crate::error::Result;

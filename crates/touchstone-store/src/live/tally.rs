@@ -2,13 +2,13 @@
 //! state of each changed row. If the writer does not report the old state, the records are counted again.
 
 use super::explain::{LiveExplanation, Structure};
-use super::family::Watch;
 use super::order::{SortColumn, Sorter};
 use super::outbox::{Outbox, Target};
 use super::plan::FamilyPlan;
 use super::residual::Residual;
 use super::stab::Intervals;
 use super::update::What;
+use super::watch::Watch;
 use crate::record::{Record, Shape};
 use slab::Slab;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! The updates that subscribers get: one for each subscription whose result a transaction has changed.
 
 use super::delta::Delta;
-use super::family::{Step, Watch};
 use super::mailbox::Supersede;
 use super::results::{Difference, Results};
 use super::row::Row;
-use super::sql::SqlRows;
+use super::sql_rows::SqlRows;
+use super::watch::{Step, Watch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::Record;
 use std::any::Any;

@@ -4,7 +4,7 @@
 use super::changes::{Change, Olds};
 use super::cover::Cover;
 use super::explain::{LiveExplanation, Structure};
-use super::family::{Family, Watch, wanted};
+use super::family::{Family, wanted};
 use super::interest::{Filter, Interest, Marks};
 use super::load;
 use super::mailbox::Slot;
@@ -15,6 +15,7 @@ use super::results::Results;
 use super::row::{Row, RowKey};
 use super::tally::Tally;
 use super::update::{SubscriptionId, Unknown, What};
+use super::watch::Watch;
 use crate::access::Access;
 use crate::error::Result;
 use crate::record::{Record, Shape};

@@ -1,7 +1,6 @@
 //! The keys of rows that SQL changes, as SQLite's pre-update hook reports them.
 
-use super::super::changes::{Old, OldRow};
-use super::super::commit::HELD_MAX;
+use super::super::changes::{HELD_MAX, Old, OldRow};
 use super::super::observed::Topics;
 use super::super::row::{KeyBytes, RowKey};
 use crate::access::Which;
