@@ -3,6 +3,7 @@
 
 pub(crate) mod attached;
 mod authorizer;
+pub(crate) mod bare;
 pub(crate) mod bell;
 pub(crate) mod capture;
 pub(crate) mod cipher;
@@ -10,6 +11,7 @@ mod classes;
 pub(crate) mod connection;
 pub(crate) mod entry;
 pub(crate) mod feed;
+mod file_id;
 pub(crate) mod fork;
 pub(crate) mod guard;
 pub(crate) mod log;

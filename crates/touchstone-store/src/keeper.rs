@@ -386,7 +386,7 @@ impl Shared {
     }
 
     fn open(&self) -> Result<Copier> {
-        let connection = Connection::open_beside(&self.pin, &self.options)?;
+        let connection = self.pin.open_beside(&self.options)?;
         // A connection that has read nothing does not know of the log, and copies nothing of it.
         connection.begin_read()?;
         connection.commit()?;

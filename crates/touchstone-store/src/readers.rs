@@ -212,7 +212,7 @@ impl Readers {
         }
         self.pin.look()?;
         let parked = session.begin_read(self.index.as_ref())?;
-        leased.note_began(LogState::of(&session.connection).map(LogState::place), parked);
+        leased.note_began(session.connection.log_state().map(LogState::place), parked);
         Ok(())
     }
 

@@ -1,7 +1,8 @@
 //! Gives a file that no connection has open a key, another key, or none. The file is written a second time beside
 //! itself, and replaced in one step: at every moment the old file or the new one is there.
 
-use crate::engine::connection::{Connection, Header, open};
+use crate::engine::bare::open;
+use crate::engine::connection::{Connection, Header};
 use crate::engine::{attached, cipher};
 use crate::error::{Error, ErrorKind, Result};
 use crate::opening::{check, check_not_emptied, key_error};

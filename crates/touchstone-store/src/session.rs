@@ -76,7 +76,7 @@ unsafe impl Send for Session {}
 impl Session {
     /// Opens one more connection to the store's file.
     pub(crate) fn open(pin: &Pin, options: &Options, role: Role) -> Result<Session> {
-        let connection = Connection::open_beside(pin, options)?;
+        let connection = pin.open_beside(options)?;
         connection.defend();
         Ok(Session::of(connection, options, role))
     }

@@ -1,7 +1,7 @@
 //! The key of a file, as the engine takes it. A passphrase is derived once for a store, not once for each of its
 //! connections: they get the derived key, with the salt that the file begins with.
 
-use super::connection::open;
+use super::bare::open;
 use super::noise;
 use super::vfs_file::call;
 use crate::error::{Error, ErrorKind, Result};

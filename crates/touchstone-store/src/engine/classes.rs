@@ -3,9 +3,9 @@
 //! So each store marks its kind with a lock of the log's index, and checks for the other kind. The system releases the
 //! locks of a process that dies. Stores of one process share its locks, and are counted here.
 
+use super::file_id::FileId;
 use super::fork::{self, Origin};
 use super::log::Region;
-use super::pin::FileId;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Durability;
 use libsqlite3_sys as ffi;
@@ -132,7 +132,7 @@ mod tests {
         let _store = Store::open(&path).expect("it opens");
         let mut connection = Connection::open(&path, &Options::new()).expect("it opens");
         connection.header().expect("it is readable");
-        let region = Region::of(&mut connection).expect("it has a log");
+        let region = connection.log_region().expect("it has a log");
         let file = FileId::at(&path).expect("it is there");
         // A mark that was never counted is not cleared.
         let mark = |file| ManuallyDrop::new(ClassMark { origin: Origin::here(), file, region, kind: 0 });

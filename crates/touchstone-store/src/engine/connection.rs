@@ -1,21 +1,20 @@
 //! One connection to the file, with its settings and the statements that begin and end transactions.
 
+use super::bare;
 use super::cipher;
 use super::fork::Origin;
 use super::guard::{self, Guard, Lent};
-use super::log::{LogIndex, LogState};
-use super::log_vfs::{self, NoVfs};
+use super::log::{LogIndex, LogState, Region};
 use super::pager::{Pages, damaged};
 use super::patience::Patience;
-use super::pin::Pin;
 use super::statement::Statement;
 use super::vfs_file::call;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::options::{Durability, Options};
 use libsqlite3_sys as ffi;
-use rusqlite::{InterruptHandle, OpenFlags};
+use rusqlite::InterruptHandle;
 use std::cell::OnceCell;
-use std::ffi::{CStr, CString, c_char, c_int, c_uint};
+use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
@@ -190,21 +189,8 @@ impl Header {
 impl Connection {
     /// Opens the file and gives the key. Nothing is read yet.
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Connection> {
-        let flags = flags(options.read_only, options.create);
-        let raw = open(path, flags, options)?;
+        let raw = bare::open(path, bare::flags(options.read_only, options.create), options)?;
         Connection::with(raw, options)
-    }
-
-    /// Opens one more connection to a store's file, and to no other. Until the file is known to be the store's, nothing
-    /// is read or made, and no key is given: SQLite would take the log beside another file for that file's.
-    pub(crate) fn open_beside(pin: &Pin, options: &Options) -> Result<Connection> {
-        pin.origin().check()?;
-        let raw =
-            open(pin.path(), flags(options.read_only, false), options).map_err(|error| pin.explain(error))?;
-        pin.admit(&raw)?;
-        let connection = Connection::with(raw, options)?;
-        connection.spare_flushes(options)?;
-        Ok(connection)
     }
 
     /// From now on the connection flushes nothing, if the store's class asks for no flush. One that is not known to be
@@ -255,7 +241,7 @@ impl Connection {
     }
 
     /// # Errors
-    /// [`Forked`](ErrorKind::Forked) in a child of the process that opened the connection.
+    /// [`Forked`](crate::ErrorKind::Forked) in a child of the process that opened the connection.
     #[inline]
     pub(crate) fn check_process(&self) -> Result<()> {
         self.raw.origin.check()
@@ -279,7 +265,20 @@ impl Connection {
 
     /// Whether the file has a write-ahead log (WAL), as far as this connection has read.
     pub(crate) fn has_log(&self) -> bool {
-        LogState::of(self).is_some()
+        self.log_state().is_some()
+    }
+
+    /// The log's state as the connection has it: after a commit, the state that this commit left, without later ones.
+    pub(crate) fn log_state(&self) -> Option<LogState> {
+        // SAFETY: the connection is open, and this thread has it.
+        unsafe { LogState::of(self.handle()) }
+    }
+
+    /// The log's index, once the connection has read from a file with a log; `None` if there is none.
+    pub(super) fn log_region(&mut self) -> Option<Region> {
+        let file = self.file().ok()?;
+        // SAFETY: the connection is open, and this thread alone uses it and its file.
+        unsafe { Region::of(file) }
     }
 
     /// Sets how many bytes of pages the connection keeps in memory.
@@ -433,7 +432,7 @@ impl Connection {
     }
 
     /// # Errors
-    /// [`Damaged`](ErrorKind::Damaged) if damage led to a page that no file has: SQLite cannot commit then.
+    /// [`Damaged`](crate::ErrorKind::Damaged) if damage led to a page that no file has: SQLite cannot commit then.
     #[inline]
     fn check_last_page(&self) -> Result<()> {
         // SAFETY: the connection is open.
@@ -620,16 +619,6 @@ fn unflushed(code: c_int) -> Error {
     Error::sqlite(code, format_args!("flushing the file: {}", words.to_string_lossy()))
 }
 
-fn flags(read_only: bool, create: bool) -> OpenFlags {
-    let shared = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
-    shared
-        | match (read_only, create) {
-            (true, _) => OpenFlags::SQLITE_OPEN_READ_ONLY,
-            (false, true) => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
-            (false, false) => OpenFlags::SQLITE_OPEN_READ_WRITE,
-        }
-}
-
 #[cfg(unix)]
 fn path_of(name: &CStr) -> PathBuf {
     use std::os::unix::ffi::OsStrExt as _;
@@ -639,66 +628,6 @@ fn path_of(name: &CStr) -> PathBuf {
 #[cfg(not(unix))]
 fn path_of(name: &CStr) -> PathBuf {
     PathBuf::from(name.to_string_lossy().into_owned())
-}
-
-/// A connection without a key and without settings.
-pub(crate) fn open(path: &Path, flags: OpenFlags, options: &Options) -> Result<rusqlite::Connection> {
-    let name = vfs_name(options)?;
-    // To read only, the system opens even a directory, and fails later, when it is read.
-    if flags.contains(OpenFlags::SQLITE_OPEN_READ_ONLY) && path.is_dir() {
-        return Err(is_directory());
-    }
-    rusqlite::Connection::open_with_flags_and_vfs(path, flags, name.as_c_str())
-        .map_err(|error| unopened(Error::from(error), path, options))
-}
-
-/// SQLite has one code for a file that does not exist and for one that the system does not open or make.
-fn unopened(error: Error, path: &Path, options: &Options) -> Error {
-    if error.sqlite_code().is_none_or(|code| code & 0xff != ffi::SQLITE_CANTOPEN) {
-        return error;
-    }
-    if path.is_dir() {
-        return is_directory();
-    }
-    let parent =
-        path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
-    let could_be_made = options.create && !options.read_only && parent.is_some_and(Path::is_dir);
-    if path.exists() || could_be_made { error } else { error.of_kind(ErrorKind::NotFound) }
-}
-
-#[cold]
-fn is_directory() -> Error {
-    Error::new(ErrorKind::NotFound, "it is a directory, and no file (name a file in it)")
-}
-
-/// SQLite's own VFSes: the one that is shared with other processes, and the one that excludes them, if there is one.
-#[cfg(unix)]
-const SYSTEMS: [&str; 2] = ["unix", "unix-excl"];
-#[cfg(not(unix))]
-const SYSTEMS: [&str; 2] = ["win32", "win32"];
-
-/// The VFS of the engine's ciphers, over the one that gathers writes to the log, over the system's.
-fn vfs_name(options: &Options) -> Result<CString> {
-    /// The engine's prefix for the name of a VFS, for one that encrypts.
-    const CIPHERS: &str = "multipleciphers-";
-    let system = match (&options.vfs, options.exclusive) {
-        (Some(name), _) => name.strip_prefix(CIPHERS).unwrap_or(name),
-        (None, exclusive) => SYSTEMS[usize::from(exclusive)],
-    };
-    let refused = |why: NoVfs| {
-        let message = match why {
-            NoVfs::Unknown => {
-                format!("there is no VFS with the name `{system}` (register it, and keep it registered)")
-            }
-            NoVfs::Replaced => format!(
-                "the VFS `{system}` is another than when a store was first opened through that name (give each a name of its own)"
-            ),
-        };
-        Error::new(ErrorKind::Invalid, message)
-    };
-    let name = CString::new(system).map_err(|_| refused(NoVfs::Unknown))?;
-    let over = log_vfs::over(&name).map_err(refused)?;
-    CString::new([CIPHERS.as_bytes(), over.as_bytes()].concat()).map_err(|_| refused(NoVfs::Unknown))
 }
 
 /// Sets up a connection before it reads. SQLite's defaults, as built here, are not set again.

@@ -2,8 +2,6 @@
 //! any process changes. Two equal states mean that nothing was committed between them. To compare them takes no lock
 //! and no system call. See "WAL-Index Format" in SQLite's documentation of the WAL file format.
 
-use super::connection::Connection;
-use super::pin::Pin;
 use libsqlite3_sys as ffi;
 use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
@@ -46,10 +44,13 @@ pub(crate) struct LogState([u64; WORDS]);
 
 impl LogState {
     /// The log's state as a connection has it: after a commit, the state that this commit left, without later ones.
-    pub(crate) fn of(connection: &Connection) -> Option<LogState> {
+    ///
+    /// # Safety
+    /// The connection is open, and no other thread uses it meanwhile.
+    pub(super) unsafe fn of(connection: *mut ffi::sqlite3) -> Option<LogState> {
         let mut words = [0; WORDS];
-        // SAFETY: the connection is open, and the call writes as many bytes as the header has.
-        let code = unsafe { touchstone_log_header(connection.handle(), words.as_mut_ptr()) };
+        // SAFETY: the caller's promise; the call writes as many bytes as the header has.
+        let code = unsafe { touchstone_log_header(connection, words.as_mut_ptr()) };
         (code == ffi::SQLITE_OK).then_some(LogState(words))
     }
 
@@ -144,23 +145,13 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// The index of a connection that has read from a file with a log; `None` if there is no index.
-    pub(super) fn of(connection: &mut Connection) -> Option<Region> {
-        let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
-        // SAFETY: the connection is open; the call stores the main file's pointer.
-        let code = unsafe {
-            ffi::sqlite3_file_control(
-                connection.handle(),
-                c"main".as_ptr(),
-                ffi::SQLITE_FCNTL_FILE_POINTER,
-                (&raw mut file).cast(),
-            )
-        };
-        if code != ffi::SQLITE_OK || file.is_null() {
-            return None;
-        }
+    /// The index of a file with a log that its connection has read from; `None` if there is no index.
+    ///
+    /// # Safety
+    /// The file is the main file of an open connection, which no other thread uses meanwhile.
+    pub(super) unsafe fn of(file: *mut ffi::sqlite3_file) -> Option<Region> {
         let mut region: *mut c_void = ptr::null_mut();
-        // SAFETY: the file is open; without the flag to extend, the call only returns the region's address.
+        // SAFETY: the caller's promise; without the flag to extend, the call only returns the region's address.
         let code = unsafe {
             let methods = (*file).pMethods.as_ref()?;
             methods.xShmMap?(file, 0, REGION_BYTES, 0, (&raw mut region).cast())
@@ -229,14 +220,14 @@ impl Region {
 #[derive(Clone)]
 pub(crate) struct LogIndex {
     region: Region,
-    /// The pin whose connection keeps the index open; `None` for a test's own memory.
-    _pin: Option<Arc<Pin>>,
+    /// Keeps the index open; `None` for a test's own memory.
+    _keeper: Option<Arc<dyn Send + Sync>>,
 }
 
 impl LogIndex {
-    /// The index that a pin's connection keeps open.
-    pub(super) fn held(region: Region, pin: &Arc<Pin>) -> LogIndex {
-        LogIndex { region, _pin: Some(Arc::clone(pin)) }
+    /// The index that stays open as long as `keeper` exists.
+    pub(super) fn held(region: Region, keeper: Arc<dyn Send + Sync>) -> LogIndex {
+        LogIndex { region, _keeper: Some(keeper) }
     }
 
     /// The number of frames of the log that count as copied.
@@ -296,6 +287,6 @@ impl LogIndex {
     /// An index in a test's own memory.
     #[cfg(test)]
     pub(super) fn over(memory: &'static [AtomicU64; 17]) -> LogIndex {
-        LogIndex { region: Region(NonNull::from(memory).cast()), _pin: None }
+        LogIndex { region: Region(NonNull::from(memory).cast()), _keeper: None }
     }
 }

@@ -6,8 +6,10 @@
 //! Meanwhile the first connection reads like the others: an idle one more would be half of the cost of opening a store.
 //! A program's SQL may neither change the journal mode nor take an exclusive lock: both would unmap the index.
 
+use super::bare;
 use super::classes::ClassMark;
 use super::connection::Connection;
+use super::file_id::FileId;
 use super::fork::Origin;
 use super::log::{Copied, LogIndex, LogState, Region};
 use crate::error::{Error, ErrorKind, Result};
@@ -15,51 +17,12 @@ use crate::options::Options;
 use crate::place::companion;
 use crate::sync::{Mutex, lock};
 use libsqlite3_sys as ffi;
-use std::ffi::{c_int, c_void};
-use std::fs::{self, Metadata};
+use std::ffi::c_int;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-
-unsafe extern "C" {
-    fn touchstone_indexed(region: *const c_void, file: *mut [u64; 2], index: *mut [u64; 2]) -> c_int;
-}
-
-/// A file, whatever its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct FileId {
-    pub(super) device: u64,
-    pub(super) inode: u64,
-}
-
-impl FileId {
-    #[cfg(all(test, unix))]
-    pub(super) fn at(path: &Path) -> Option<FileId> {
-        fs::metadata(path).ok().as_ref().and_then(FileId::of)
-    }
-
-    #[cfg(unix)]
-    fn of(file: &Metadata) -> Option<FileId> {
-        use std::os::unix::fs::MetadataExt as _;
-        Some(FileId { device: file.dev(), inode: file.ino() })
-    }
-
-    /// The file whose index is mapped there, and the index's own file, as SQLite opened them; `None` if none has it.
-    fn indexed(region: Region) -> Option<(FileId, FileId)> {
-        let (mut file, mut index) = ([0; 2], [0; 2]);
-        // SAFETY: the region's address is only compared with others, and each file has two numbers.
-        let is_found = unsafe { touchstone_indexed(region.address(), &raw mut file, &raw mut index) } != 0;
-        let id = |[device, inode]: [u64; 2]| FileId { device, inode };
-        is_found.then(|| (id(file), id(index)))
-    }
-
-    /// Other systems do not give the name of an open file to another file.
-    #[cfg(not(unix))]
-    fn of(_file: &Metadata) -> Option<FileId> {
-        None
-    }
-}
 
 /// A file and the name that it had when the store was opened.
 #[derive(Debug)]
@@ -134,7 +97,7 @@ impl Pin {
     /// [`Damaged`](ErrorKind::Damaged) if the file is shorter than its log says: it was cut off;
     /// [`Durability`](ErrorKind::Durability) if a store with a class that excludes this one's has the file open.
     pub(crate) fn new(connection: &mut Connection, options: &Options) -> Result<Arc<Pin>> {
-        let region = if connection.has_log() { Region::of(connection) } else { None };
+        let region = if connection.has_log() { connection.log_region() } else { None };
         let path = connection.path();
         let expected = Expected::of(region);
         let (file, bytes_at_first) = Named::at(path.clone());
@@ -204,7 +167,8 @@ impl Pin {
 
     /// The log's index; `None` if the file was read without one.
     pub(crate) fn index(self: &Arc<Pin>) -> Option<LogIndex> {
-        self.region.map(|region| LogIndex::held(region, self))
+        let pin: Arc<Pin> = Arc::clone(self);
+        self.region.map(|region| LogIndex::held(region, pin))
     }
 
     /// The file's path, without symbolic links.
@@ -223,11 +187,23 @@ impl Pin {
         self.origin
     }
 
+    /// Opens one more connection to the store's file, and to no other. Until the file is known to be the store's, nothing
+    /// is read or made, and no key is given: SQLite would take the log beside another file for that file's.
+    pub(crate) fn open_beside(&self, options: &Options) -> Result<Connection> {
+        self.origin.check()?;
+        let flags = bare::flags(options.read_only, false);
+        let raw = bare::open(self.path(), flags, options).map_err(|error| self.explain(error))?;
+        self.admit(&raw)?;
+        let connection = Connection::with(raw, options)?;
+        connection.spare_flushes(options)?;
+        Ok(connection)
+    }
+
     /// Checks that a connection that was just opened, and has read nothing, has this file open.
     ///
     /// # Errors
     /// [`Replaced`](ErrorKind::Replaced) if it has another one; [`Forked`](ErrorKind::Forked) in a forked child.
-    pub(crate) fn admit(&self, raw: &rusqlite::Connection) -> Result<()> {
+    fn admit(&self, raw: &rusqlite::Connection) -> Result<()> {
         self.origin.check()?;
         // SAFETY: the connection is open, and in no other thread's use.
         let handle = unsafe { raw.handle() };

@@ -317,7 +317,7 @@ impl WritePath {
     fn make<R>(&self, call: WriteCall<'_>, commit: impl FnOnce() -> Result<(R, Made)>) -> Result<R> {
         self.live.commit(|| {
             let (result, Made { captured, before, own }) = commit()?;
-            let after = LogState::of(&call.session.connection);
+            let after = call.session.connection.log_state();
             let count = |state: Option<LogState>| state.map(LogState::change);
             let is_alone =
                 own.is_none_or(|own| count(before).map(|count| count.wrapping_add(own)) == count(after));
