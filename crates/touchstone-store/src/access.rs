@@ -114,10 +114,7 @@ impl<'s, T: Record> Access<'s, T> {
             }
             let count = table.count.with(
                 || session.connection.prepare(&table.count_sql()),
-                |statement| {
-                    table.bind_collection(statement);
-                    statement.integer()
-                },
+                |statement| statement.bound(&table.begun_row(), |statement| statement.integer()),
             )?;
             Ok(u64::try_from(count).unwrap_or(0))
         })
@@ -135,8 +132,7 @@ impl<'s, T: Record> Access<'s, T> {
             }
             let sql =
                 format!("select {} from {} where {}true", table.selection(), table.quoted(), table.within());
-            session.query(&sql, |statement| {
-                table.bind_collection(statement);
+            session.query(&sql, &table.begun_row(), |statement| {
                 while let Some(row) = statement.next()? {
                     session.may_go_on()?;
                     let view = T::view(&mut row.columns(table.shape)).map_err(session::unfit(table.shape))?;
@@ -174,10 +170,10 @@ fn find<'k, T: Record>(
     table.get.with(
         || session.connection.prepare(&table.get_sql()),
         |statement| {
-            // SAFETY: the key outlives the call, at whose end the statement is reset.
-            unsafe { statement.bind(&cells)? };
-            let Some(row) = statement.next()? else { return Ok(None) };
-            session::read::<T>(table.shape, &mut row.columns(table.shape)).map(Some)
+            statement.bound(&cells, |statement| {
+                let Some(row) = statement.next()? else { return Ok(None) };
+                session::read::<T>(table.shape, &mut row.columns(table.shape)).map(Some)
+            })
         },
     )
 }

@@ -342,8 +342,7 @@ fn check_collection<T: Record>(
         return Ok(());
     }
     let mut told = 0;
-    session.query(&all_sql(&table), |statement| {
-        table.bind_collection(statement);
+    session.query(&all_sql(&table), &table.begun_row(), |statement| {
         while let Some(row) = statement.next()? {
             session.may_go_on()?;
             report.records += 1;

@@ -1,10 +1,17 @@
 //! SQLite below the types: connections, held statements, batch inserts, tables read page by page, the state of the
-//! write-ahead log. Of records it knows columns and shapes only. Most `unsafe` code of this crate is here.
+//! write-ahead log; and a connection's lease, by which threads take turns with it. Of records it knows columns and shapes
+//! only. The `unsafe` code of this crate is here, where `lib.rs` allows it: everything above calls safe functions. One
+//! exception stands with its reason in `value.rs`, which is below.
+//!
+//! Whatever is made from a connection (statements, pages, the log's file) is dropped before the connection. No type says
+//! so: the order of the fields does, in `Connection`, `Session` and `WritePath`.
 
 pub(crate) mod attached;
-mod authorizer;
+pub(crate) mod authorizer;
 pub(crate) mod bare;
 pub(crate) mod bell;
+#[cfg(touchstone_canary)]
+pub mod canary;
 pub(crate) mod capture;
 pub(crate) mod cipher;
 mod classes;
@@ -14,6 +21,8 @@ pub(crate) mod feed;
 mod file_id;
 pub(crate) mod fork;
 pub(crate) mod guard;
+pub(crate) mod lease;
+pub(crate) mod leased;
 pub(crate) mod log;
 pub(crate) mod log_file;
 pub(crate) mod log_vfs;
@@ -27,3 +36,4 @@ pub(crate) mod scan;
 mod settings;
 pub(crate) mod statement;
 mod vfs_file;
+pub(crate) mod write_back;

@@ -3,9 +3,9 @@
 //! them, because only a separate build has shuttle's primitives instead of the standard library's.
 
 use crate::alarm::{Alarm, Wishes};
+use crate::engine::lease::Lease;
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
-use crate::lease::Lease;
 use crate::sync::{Arc, Mutex, lock};
 use crate::turn::Turns;
 use shuttle::thread::{self, spawn};

@@ -3,7 +3,7 @@
 //! in the list again. So an interrupt under the list's lock hits only the owner that it is for: neither the end of its
 //! transaction nor a later owner.
 
-use crate::lease::Lease;
+use crate::engine::lease::Lease;
 use crate::leased::Leased;
 use crate::session::Session;
 use crate::sync::{Mutex, MutexGuard, lock};

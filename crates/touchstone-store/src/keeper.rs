@@ -15,12 +15,13 @@
 // The keeper's thread alone writes `copied`, `is_uncopied`, `tried` and `over_bytes`. Committing threads read `copied`,
 // to know when to ring the alarm. Relaxed is enough for it: the number guards no other memory, and a late value only
 // means that the keeper wakes a few commits earlier or later. The protocol between the keeper and the owners of
-// snapshots is in `lease.rs`, the one of parked snapshots in `readers.rs`.
+// snapshots is in `engine/lease.rs`, the one of parked snapshots in `readers.rs`.
 
 use crate::alarm::Alarm;
 use crate::engine::connection::Connection;
 use crate::engine::log::{LogIndex, LogPlace, LogState};
 use crate::engine::pin::Pin;
+use crate::engine::write_back::WriteBack;
 use crate::error::{Error, Result};
 use crate::flush::Flushes;
 use crate::options::{Durability, Options};
@@ -28,7 +29,6 @@ use crate::place::companion;
 use crate::readers::{Left, Owner, Readers};
 use crate::sync::{Mutex, lock};
 use crate::turn::Turns;
-use crate::write_back::WriteBack;
 use libsqlite3_sys as ffi;
 use std::ffi::c_int;
 use std::sync::Arc;

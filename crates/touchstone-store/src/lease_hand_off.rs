@@ -2,10 +2,10 @@
 //! within a call, one never leaves its call, one runs a statement for long. No owner uses the session outside a call:
 //! such a program does not compile, because a [`Leased`] lends its session to closures only.
 
+use crate::engine::lease::Lease;
 use crate::error::{Error, ErrorKind};
 use crate::hand_off::{explore, explore_fairly};
 use crate::idle::Idle;
-use crate::lease::Lease;
 use crate::leased::Leased;
 use crate::sync::{Mutex, lock};
 use shuttle::sync::atomic::{AtomicBool, AtomicU64, Ordering};

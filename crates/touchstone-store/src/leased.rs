@@ -1,172 +1,15 @@
-//! A session with the lease of its owner. The session is reached only within a call, which holds the lease's gate (a
-//! mutex) from its beginning to its end. The keeper holds the gate too when it ends the snapshot, so two threads never
-//! use one connection at once. Calls are closures, so no call is forgotten, and an inner call ends before the outer
-//! one. The states and their memory orders are in `lease.rs`.
+//! The store's leased sessions, and the values that a call of one keeps for the next call. The lease, and why one thread
+//! at a time uses the connection, are in `engine/lease.rs` and `engine/leased.rs`.
 
-use crate::engine::fork::Origin;
-use crate::engine::log::{LogPlace, LogState};
-use crate::engine::pin::{First, Pin};
-use crate::error::{Error, Result};
-use crate::lease::{Gate, Lease};
+use crate::engine::leased;
+use crate::engine::pin::First;
+use crate::error::Result;
 use crate::session::Session;
-use crate::sync::MutexGuard;
-use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ptr;
-use std::sync::{Arc, Weak};
 
 /// A session that is used in calls. One thread has it at a time.
-pub(crate) struct Leased<S = Session> {
-    inside: ManuallyDrop<S>,
-    /// None for the writer's session: no other thread knows of it, so none can end its transaction.
-    lease: Option<Arc<Lease>>,
-    /// The store's file, which explains errors. Weak, because it closes the store's first session, which must not keep
-    /// it.
-    pin: Weak<Pin>,
-    /// The process that opened the session. A child of this process never touches the connection.
-    origin: Origin,
-    /// The number of calls under way: a call within a program's closure within another call counts too.
-    depth: Cell<u32>,
-    /// The log's state when the read transaction that is still open began; none if the next owner cannot go on with it.
-    pub(crate) parked: Cell<Option<LogState>>,
-    /// Whether an owner gave the session back since the keeper last looked.
-    pub(crate) is_used: Cell<bool>,
-    /// Whether it is the store's first session. Only the pin closes this one: another drop leaves the connection open.
-    is_first: Cell<bool>,
-}
-
-/// A call that is under way; it ends even if the program's own code panics.
-struct Call<'l> {
-    depth: &'l Cell<u32>,
-    _gate: Option<MutexGuard<'l, Gate>>,
-}
-
-impl Drop for Call<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.depth.set(self.depth.get() - 1);
-    }
-}
-
-impl<S> Leased<S> {
-    /// A session without a lease, which no other thread can end: the writer's.
-    pub(crate) fn alone(inside: S) -> Leased<S> {
-        Leased::of(inside, None)
-    }
-
-    /// A session whose snapshots the keeper may end.
-    pub(crate) fn shared(inside: S, lease: Arc<Lease>) -> Leased<S> {
-        Leased::of(inside, Some(lease))
-    }
-
-    fn of(inside: S, lease: Option<Arc<Lease>>) -> Leased<S> {
-        Leased {
-            inside: ManuallyDrop::new(inside),
-            lease,
-            pin: Weak::new(),
-            origin: Origin::here(),
-            depth: Cell::new(0),
-            parked: Cell::new(None),
-            is_used: Cell::new(false),
-            is_first: Cell::new(false),
-        }
-    }
-
-    /// A session of that file.
-    pub(crate) fn with_pin(self, pin: &Arc<Pin>) -> Leased<S> {
-        let mut leased = self;
-        leased.pin = Arc::downgrade(pin);
-        leased
-    }
-
-    /// Makes it the store's first session.
-    pub(crate) fn make_first(&self) {
-        self.is_first.set(true);
-    }
-
-    #[inline]
-    pub(crate) fn is_first(&self) -> bool {
-        self.is_first.get()
-    }
-
-    /// Begins a snapshot for a new owner.
-    ///
-    /// # Errors
-    /// As `work` does; if the keeper lets the snapshot expire while it begins.
-    #[inline]
-    pub(crate) fn begin<R>(&self, work: impl FnOnce(&S) -> Result<R>) -> Result<R> {
-        let _call = self.count(self.lease.as_deref().map(Lease::begin));
-        work(&self.inside).map_err(|error| self.explained(error))
-    }
-
-    /// Notes the log's place when the snapshot began, and the log's state if a later owner may go on with the snapshot.
-    #[inline]
-    pub(crate) fn note_began(&self, place: Option<LogPlace>, parked: Option<LogState>) {
-        if let (Some(lease), Some(place)) = (&self.lease, place) {
-            lease.note_began(place);
-        }
-        self.parked.set(parked);
-    }
-
-    /// A call of the owner.
-    ///
-    /// # Errors
-    /// If the snapshot has expired: the log reached `log_bytes_max`; if the process that opened the store has forked
-    /// and this is the child; or as `work` does.
-    #[inline]
-    pub(crate) fn call<R>(&self, work: impl FnOnce(&S) -> Result<R>) -> Result<R> {
-        self.origin.check()?;
-        let gate = match &self.lease {
-            Some(lease) if self.depth.get() == 0 => Some(lease.enter()?),
-            _ => None,
-        };
-        let _call = self.count(gate);
-        work(&self.inside).map_err(|error| self.explained(error))
-    }
-
-    /// A call that puts away the remains of earlier calls, even if the snapshot has expired.
-    #[inline]
-    pub(crate) fn call_last<R>(&self, work: impl FnOnce(&S) -> R) -> R {
-        let gate = match &self.lease {
-            // The child of a fork has no other thread, and a gate that a thread of the parent held stays locked here.
-            Some(lease) if self.depth.get() == 0 && self.origin.is_here() => Some(lease.enter_last()),
-            _ => None,
-        };
-        let _call = self.count(gate);
-        work(&self.inside)
-    }
-
-    /// Ends the owner's lease; returns whether its snapshot is still whole, and the result of `work`.
-    #[inline]
-    pub(crate) fn end<R>(&self, work: impl FnOnce(&S) -> R) -> (bool, R) {
-        let (gate, is_whole) = self.lease.as_deref().map(Lease::end).unzip();
-        let _call = self.count(gate);
-        (is_whole.unwrap_or(true), work(&self.inside))
-    }
-
-    /// The reason for an error: for an interrupt, that the snapshot has expired; or why the file cannot be used.
-    #[cold]
-    fn explained(&self, error: Error) -> Error {
-        let asked =
-            self.lease.as_ref().filter(|_| error.is_interrupted()).map(|lease| lease.check_interrupted());
-        let error = asked.and_then(Result::err).unwrap_or(error);
-        match self.pin.upgrade() {
-            Some(pin) => pin.explain(error),
-            None => error,
-        }
-    }
-
-    /// Whether it is this lease's session.
-    pub(crate) fn is_of(&self, lease: &Arc<Lease>) -> bool {
-        self.lease.as_ref().is_some_and(|own| Arc::ptr_eq(own, lease))
-    }
-
-    #[inline]
-    fn count<'l>(&'l self, gate: Option<MutexGuard<'l, Gate>>) -> Call<'l> {
-        self.depth.set(self.depth.get() + 1);
-        Call { depth: &self.depth, _gate: gate }
-    }
-}
+pub(crate) type Leased<S = Session> = leased::Leased<S>;
 
 impl Leased {
     /// A call within the owner's transaction, which must still be there.
@@ -182,24 +25,11 @@ impl Leased {
     }
 }
 
-/// A connection is closed after its lease has ended. So under the gate, a session with an owner has an open connection.
-impl<S> Drop for Leased<S> {
-    fn drop(&mut self) {
-        if let Some(lease) = self.lease.as_ref().filter(|_| self.origin.is_here()) {
-            drop(lease.end());
-        }
-        if !self.is_first() {
-            // SAFETY: the session is dropped once, here, and not used afterwards.
-            unsafe { ManuallyDrop::drop(&mut self.inside) };
-        }
-    }
-}
-
 impl First for Leased {
     fn close(self: Box<Self>, leaves_log: bool) {
-        if self.origin.is_here() {
+        if self.is_of_here() {
             self.call_last(|session| session.connection.leave_log(leaves_log));
-            self.is_first.set(false);
+            self.set_first(false);
         }
     }
 }

@@ -97,6 +97,7 @@
 //! `examples/`: `todo`, `bank`, `live`, `together`, `notes_encrypted` and `from_rusqlite`.
 
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
+#![deny(unsafe_code)]
 
 extern crate self as touchstone_store;
 
@@ -104,9 +105,6 @@ mod access;
 mod alarm;
 mod backup;
 mod begun;
-#[cfg(touchstone_canary)]
-#[doc(hidden)]
-pub mod canary;
 mod cells;
 mod check;
 mod courtesy;
@@ -114,6 +112,7 @@ mod depth;
 #[doc(hidden)]
 pub mod derived;
 pub mod dynamic;
+#[allow(unsafe_code, reason = "a wall around the danger: `unsafe` is there, and nowhere above")]
 mod engine;
 mod error;
 mod flush;
@@ -121,7 +120,6 @@ mod flush;
 mod hand_off;
 mod idle;
 mod keeper;
-mod lease;
 #[cfg(all(test, shuttle))]
 mod lease_hand_off;
 mod leased;
@@ -145,13 +143,15 @@ mod turn;
 mod user_version;
 mod value;
 mod visitor;
-mod write_back;
 mod writer;
 mod writing;
 
 pub use begun::{Begun, Savepoint};
 pub use cells::Cells;
 pub use check::{Check, CheckReport, Problem};
+#[cfg(touchstone_canary)]
+#[doc(hidden)]
+pub use engine::canary;
 pub use error::{Error, ErrorKind, Result};
 pub use live::batch::{Batch, Updates};
 pub use live::delta::Delta;

@@ -28,13 +28,14 @@
 // moment before it.
 
 use crate::alarm::Alarm;
-use crate::engine::connection::{Connection, Stopper};
+use crate::engine::connection::Connection;
 use crate::engine::fork::Origin;
+use crate::engine::lease::Lease;
+use crate::engine::leased::Stoppable;
 use crate::engine::log::{LogIndex, LogState};
 use crate::engine::pin::Pin;
 use crate::error::Result;
 use crate::idle::{Idle, List};
-use crate::lease::Lease;
 use crate::leased::Leased;
 use crate::options::Options;
 use crate::session::{Role, Session};
@@ -87,8 +88,7 @@ pub(crate) type Owner = (Arc<Lease>, u64);
 /// A connection, as the keeper knows it to end its snapshots.
 #[derive(Clone)]
 struct Known {
-    lease: Arc<Lease>,
-    stopper: Stopper,
+    stoppable: Stoppable,
     interrupter: Arc<InterruptHandle>,
 }
 
@@ -110,7 +110,7 @@ impl Readers {
             pin: Arc::clone(pin),
         };
         let first = readers.register(Session::of(connection, options, Role::Reader));
-        first.make_first();
+        first.set_first(true);
         readers.idle.list().sessions.push(first);
         readers
     }
@@ -185,9 +185,9 @@ impl Readers {
     }
 
     fn register(&self, session: Session) -> Box<Leased> {
-        let (stopper, interrupter) = (session.connection.stopper(), session.connection.interrupter());
-        let (leased, lease) = session.leased();
-        lock(&self.all).push(Known { lease, stopper, interrupter: Arc::new(interrupter) });
+        let interrupter = Arc::new(session.connection.interrupter());
+        let (leased, stoppable) = session.leased();
+        lock(&self.all).push(Known { stoppable, interrupter });
         Box::new(leased.with_pin(&self.pin))
     }
 
@@ -250,7 +250,7 @@ impl Readers {
         } else {
             let spare = if leased.is_first() { replace(&mut idle.sessions[0], leased) } else { leased };
             drop(idle);
-            lock(&self.all).retain(|known| !spare.is_of(&known.lease));
+            lock(&self.all).retain(|known| !spare.is_of(known.stoppable.lease()));
         }
         self.watch(begins)
     }
@@ -302,20 +302,20 @@ impl Readers {
 
     /// The owners that have a snapshot now.
     pub(crate) fn owners(&self) -> Vec<Owner> {
-        let leases: Vec<Arc<Lease>> = lock(&self.all).iter().map(|known| Arc::clone(&known.lease)).collect();
+        let leases: Vec<Arc<Lease>> =
+            lock(&self.all).iter().map(|known| Arc::clone(known.stoppable.lease())).collect();
         leases.into_iter().filter_map(|lease| lease.owner().map(|owner| (lease, owner))).collect()
     }
 
     /// Ends those owners' snapshots. If an owner is in a call, its statement is interrupted, and fails with `Expired`.
     pub(crate) fn expire(&self, owners: &[Owner]) {
         for (lease, owner) in owners {
-            let known = lock(&self.all).iter().find(|known| Arc::ptr_eq(&known.lease, lease)).cloned();
-            let Some(Known { lease, stopper, interrupter }) = known else { continue };
-            // SAFETY: the closure runs under the gate, while the session has an owner. The connection is open, because
-            // the lease ends before the connection is closed; and no other thread uses it, because that takes the gate.
-            let is_inside = lease.expire(*owner, || unsafe { stopper.stop() });
+            let is_it = |known: &&Known| Arc::ptr_eq(known.stoppable.lease(), lease);
+            let known = lock(&self.all).iter().find(is_it).cloned();
+            let Some(Known { stoppable, interrupter }) = known else { continue };
+            let is_inside = stoppable.expire(*owner);
             if is_inside {
-                self.idle.interrupt(&lease, *owner, || interrupter.interrupt());
+                self.idle.interrupt(lease, *owner, || interrupter.interrupt());
             }
         }
     }

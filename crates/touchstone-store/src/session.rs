@@ -1,16 +1,18 @@
-//! A session: one connection with its caches of tables, statements and pages, and its feeds (virtual tables for batch
-//! inserts). One thread uses a session at a time, within a call of its [`Leased`].
+//! A session: one connection with its caches of tables, statements and pages. One thread uses a session at a time, within
+//! a call of its [`Leased`].
 
+use crate::cells::Cells;
 use crate::engine::connection::Connection;
-use crate::engine::feed::{Feed, Stopped};
+use crate::engine::feed::Stopped;
+use crate::engine::lease::Lease;
+use crate::engine::leased::Stoppable;
 use crate::engine::log::{LogIndex, LogState};
 use crate::engine::page::{Geometry, Payload};
 use crate::engine::pager::{Pages, damaged};
 use crate::engine::pin::Pin;
 use crate::engine::scan::{Part, Reach, Scan};
-use crate::engine::statement::Statement;
+use crate::engine::statement::Bound;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lease::Lease;
 use crate::leased::Leased;
 use crate::options::{Options, READER_CACHE_BYTES, WRITER_CACHE_BYTES};
 use crate::record::{Columns, Record, Shape};
@@ -51,7 +53,7 @@ pub(crate) const COLLECTIONS: &str = "touchstone_collections";
 /// which costs a look-up.
 type TableId = (*const Shape, bool);
 
-/// A connection with its caches. Statements are dropped before the connection, feeds after it.
+/// A connection with its caches. Statements are dropped before the connection.
 pub(crate) struct Session {
     last_table: RefCell<Option<(TableId, Rc<Table>)>>,
     tables: RefCell<HashMap<TableId, Rc<Table>>>,
@@ -59,7 +61,6 @@ pub(crate) struct Session {
     geometry: Cell<Option<Geometry>>,
     schema: Cell<i64>,
     pub(crate) connection: Connection,
-    feeds: RefCell<HashMap<usize, Rc<Feed>>>,
     /// The log's state after the writer's last commit. While it stays so, the tables are as this session knows them.
     pub(crate) committed: Cell<Option<LogState>>,
     /// Whether the connection refuses to write.
@@ -68,10 +69,6 @@ pub(crate) struct Session {
     collections: RefCell<HashMap<String, i64>>,
     lease: Arc<Lease>,
 }
-
-// SAFETY: the parts that are not `Send` (`Rc`s, statements) are reached only through the session, which one thread has
-// at a time. A part that outlives a call is `Kept` by the thread that has the session.
-unsafe impl Send for Session {}
 
 impl Session {
     /// Opens one more connection to the store's file.
@@ -93,7 +90,6 @@ impl Session {
             geometry: Cell::new(None),
             schema: Cell::new(-1),
             connection,
-            feeds: RefCell::default(),
             committed: Cell::new(None),
             only_reads: Cell::new(false),
             collections: RefCell::default(),
@@ -102,9 +98,9 @@ impl Session {
     }
 
     /// Gives the session a lease, through which the keeper may end a snapshot of its owner.
-    pub(crate) fn leased(self) -> (Leased, Arc<Lease>) {
+    pub(crate) fn leased(self) -> (Leased, Stoppable) {
         let lease = Arc::clone(&self.lease);
-        (Leased::shared(self, Arc::clone(&lease)), lease)
+        Leased::stoppable(self, lease, |session| &session.connection)
     }
 
     /// Whether a long call may go on.
@@ -252,9 +248,14 @@ impl Session {
         self.schema.get()
     }
 
-    /// Runs a query's statement, prepared when it is first seen.
-    pub(crate) fn query<R>(&self, sql: &str, run: impl FnOnce(&mut Statement) -> Result<R>) -> Result<R> {
-        self.held(sql).with(|| self.connection.prepare(sql), run)
+    /// Runs a query's statement, prepared when it is first seen, with the values of its parameters.
+    pub(crate) fn query<R>(
+        &self,
+        sql: &str,
+        parameters: &Cells<'_>,
+        run: impl FnOnce(&mut Bound<'_>) -> Result<R>,
+    ) -> Result<R> {
+        self.held(sql).with(|| self.connection.prepare(sql), |statement| statement.bound(parameters, run))
     }
 
     /// The cache entry of a query's statement.
@@ -267,18 +268,6 @@ impl Session {
             queries.clear();
         }
         Rc::clone(queries.entry(sql.to_owned()).or_default())
-    }
-
-    /// The feed, a virtual table for batch inserts, for tables of that many columns.
-    pub(crate) fn feed(&self, width: usize) -> Result<Rc<Feed>> {
-        if let Some(feed) = self.feeds.borrow().get(&width) {
-            return Ok(Rc::clone(feed));
-        }
-        // SAFETY: the connection is open, and the session drops it before the feeds.
-        let made = unsafe { Feed::register(self.connection.handle(), width) };
-        let feed = made.map_err(|code| Error::sqlite(code, "registering the feed"))?;
-        self.feeds.borrow_mut().insert(width, Rc::clone(&feed));
-        Ok(feed)
     }
 
     /// Begins a walk over the table's rows, in the order of its B-tree; none if there is no table.

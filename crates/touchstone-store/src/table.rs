@@ -40,7 +40,6 @@ impl Held {
             None => make()?,
         };
         let result = run(&mut statement);
-        statement.reset();
         self.0.set(Some(statement));
         result
     }
@@ -232,12 +231,12 @@ impl Section {
         }
     }
 
-    /// Binds the collection's number.
+    /// The collection's number alone, for a statement with no other parameter.
     #[inline]
-    pub(crate) fn bind_collection(&self, statement: &Statement) {
-        if let Some(number) = self.collection {
-            statement.bind_integer(1, number);
-        }
+    pub(crate) fn begun_row(&self) -> Cells<'static> {
+        let mut cells = Cells::default();
+        self.begin_row(&mut cells);
+        cells
     }
 }
 

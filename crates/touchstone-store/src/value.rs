@@ -316,6 +316,7 @@ fn narrowed(wide: f64) -> Result<f32, Mismatch> {
 /// Checks that text is UTF-8. Most texts are short and ASCII, which is checked here in words of eight bytes: the
 /// library's function takes three times the instructions, and its speed depends on its position in the linked program.
 #[inline]
+#[expect(unsafe_code, reason = "values are below the engine, and ASCII needs no second check")]
 fn text(bytes: &[u8]) -> Result<&str, Mismatch> {
     const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
     let (words, rest) = bytes.as_chunks::<8>();

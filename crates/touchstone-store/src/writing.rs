@@ -412,9 +412,7 @@ impl<T: Record> Writing<'_, T> {
                 return Ok(0);
             }
             let sql = Sql::delete(&table, node);
-            call.session.query(&sql.text, |statement| {
-                // SAFETY: the parameters outlive the closure, after which the statement is reset.
-                unsafe { statement.bind(&sql.parameters)? };
+            call.session.query(&sql.text, &sql.parameters, |statement| {
                 call.capture.follow(call.session, || statement.run())?;
                 Ok(statement.changes())
             })

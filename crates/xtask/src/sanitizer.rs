@@ -21,7 +21,7 @@ pub enum Sanitizer {
     Thread,
 }
 
-/// A mistake on purpose, or none, of `crates/touchstone-store/src/canary.rs`.
+/// A mistake on purpose, or none, of `crates/touchstone-store/src/engine/canary.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Canary {
     /// What it is called there.

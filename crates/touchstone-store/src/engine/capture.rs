@@ -18,7 +18,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::{ptr, slice};
 
 #[cfg(test)]
@@ -45,7 +45,7 @@ pub(crate) struct Asked {
     pub(crate) table: usize,
     /// The columns of the key, by their positions in the declaration, from 0. If there are none, the number of the row
     /// is the key; a table without row numbers must have some.
-    pub(crate) key: Rc<[c_int]>,
+    pub(crate) key: Arc<[c_int]>,
 }
 
 /// The kind of change of a row.

@@ -106,10 +106,8 @@ pub(crate) fn resolve_new(options: Options) -> Result<Options> {
 /// Whether the file begins like one that is not encrypted.
 pub(crate) fn is_plain(path: &Path, options: &Options) -> bool {
     let mut start = [0; SALT_BYTES];
-    bytes_of(path, options).is_ok_and(|raw| {
-        // SAFETY: the connection is open, and no other thread has it.
-        unsafe { read_file(raw.handle(), &mut start, 0) == ffi::SQLITE_OK && start == *PLAIN }
-    })
+    bytes_of(path, options)
+        .is_ok_and(|raw| read_file(&raw, &mut start, 0) == ffi::SQLITE_OK && start == *PLAIN)
 }
 
 /// Whether the file may be an encrypted store, as far as its first bytes show.
@@ -118,8 +116,7 @@ pub(crate) fn may_be_encrypted(path: &Path, options: &Options) -> bool {
     let looked_at = usize::try_from(length).map_or(noise::BYTES_MAX, |length| length.min(noise::BYTES_MAX));
     let mut start = vec![0; looked_at];
     bytes_of(path, options).is_ok_and(|raw| {
-        // SAFETY: the connection is open, and no other thread has it.
-        let is_read = unsafe { read_file(raw.handle(), &mut start, 0) == ffi::SQLITE_OK };
+        let is_read = read_file(&raw, &mut start, 0) == ffi::SQLITE_OK;
         is_read && noise::may_be_encrypted(&start, length)
     })
 }
@@ -135,8 +132,7 @@ pub(crate) fn copy(path: &Path, to: &Path, options: &Options) -> Result<()> {
     while offset < length {
         let wanted = usize::try_from(length - offset).map_or(PART, |left| left.min(PART));
         let from = i64::try_from(offset).unwrap_or(i64::MAX);
-        // SAFETY: the connection is open, and no other thread has it.
-        let code = unsafe { read_file(raw.handle(), &mut part[..wanted], from) };
+        let code = read_file(&raw, &mut part[..wanted], from);
         if code != ffi::SQLITE_OK {
             return Err(Error::sqlite(code, format!("copying {}", path.display())));
         }
@@ -176,9 +172,7 @@ fn derive(words: &str, cipher: Cipher, salt: [u8; SALT_BYTES]) -> Result<Encrypt
 /// The salt that the connection's file begins with; a new one if the file is empty.
 fn salt(raw: &rusqlite::Connection) -> Result<[u8; SALT_BYTES]> {
     let mut salt = [0; SALT_BYTES];
-    // SAFETY: the connection is open, and the buffer has the length that is read.
-    let code = unsafe { read_file(raw.handle(), &mut salt, 0) };
-    match code {
+    match read_file(raw, &mut salt, 0) {
         ffi::SQLITE_OK => Ok(salt),
         ffi::SQLITE_IOERR_SHORT_READ => Ok(new_salt()),
         code => Err(Error::sqlite(code, "reading the salt that the file begins with")),
@@ -193,15 +187,13 @@ fn new_salt() -> [u8; SALT_BYTES] {
 }
 
 /// Reads from a connection's main file, past its page cache. A whole page comes decrypted.
-///
-/// # Safety
-/// The connection is open, and no other thread uses it meanwhile.
-pub(crate) unsafe fn read_file(connection: *mut ffi::sqlite3, bytes: &mut [u8], offset: i64) -> c_int {
+pub(crate) fn read_file(connection: &rusqlite::Connection, bytes: &mut [u8], offset: i64) -> c_int {
     let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
-    // SAFETY: the connection is open; the file's methods exist as long as it is.
+    // SAFETY: the connection is open, and no other thread uses it, because its type is not `Sync`; the file's methods
+    // exist as long as it is open. No more is read than fits into `bytes`.
     unsafe {
         let code = ffi::sqlite3_file_control(
-            connection,
+            connection.handle(),
             c"main".as_ptr(),
             ffi::SQLITE_FCNTL_FILE_POINTER,
             (&raw mut file).cast(),

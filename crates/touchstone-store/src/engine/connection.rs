@@ -2,9 +2,11 @@
 
 use super::bare;
 use super::cipher;
+use super::feed::Feed;
 use super::fork::Origin;
 use super::guard::{self, Guard, Lent};
 use super::log::{LogIndex, LogState, Region};
+use super::log_file::LogFile;
 use super::pager::{Pages, damaged};
 use super::patience::Patience;
 use super::statement::Statement;
@@ -13,12 +15,14 @@ use crate::error::{Error, Result};
 use crate::options::{Durability, Options};
 use libsqlite3_sys as ffi;
 use rusqlite::InterruptHandle;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::ptr;
+use std::rc::Rc;
 
 unsafe extern "C" {
     fn touchstone_cache(connection: *mut ffi::sqlite3, kibibytes: c_int);
@@ -45,6 +49,9 @@ pub(crate) struct Connection {
     cookie: OnceCell<Statement>,
     look: OnceCell<Statement>,
     raw: Own,
+    /// The feeds (virtual tables for batch inserts) by the number of their columns. Dropped after the connection, which
+    /// reads them.
+    feeds: RefCell<HashMap<usize, Rc<Feed>>>,
     /// Dropped after the connection, whose busy handler it is.
     pub(crate) patience: Box<Patience>,
     /// Dropped after the connection, whose authorizer uses it.
@@ -211,6 +218,7 @@ impl Connection {
             cookie: OnceCell::new(),
             look: OnceCell::new(),
             raw: Own { raw: ManuallyDrop::new(raw), origin: Origin::here() },
+            feeds: RefCell::default(),
             patience: Patience::new(options.busy_timeout),
             guard: Box::default(),
         };
@@ -329,6 +337,23 @@ impl Connection {
     pub(crate) fn prepare(&self, sql: &str) -> Result<Statement> {
         // SAFETY: the connection is open, and sessions drop their statements first.
         unsafe { Statement::prepare(self.handle(), sql) }
+    }
+
+    /// The feed, a virtual table for batch inserts, for tables of that many columns.
+    pub(crate) fn feed(&self, width: usize) -> Result<Rc<Feed>> {
+        if let Some(feed) = self.feeds.borrow().get(&width) {
+            return Ok(Rc::clone(feed));
+        }
+        // SAFETY: the connection is open, and dropped before its feeds.
+        let feed = unsafe { Feed::register(self.handle(), width)? };
+        self.feeds.borrow_mut().insert(width, Rc::clone(&feed));
+        Ok(feed)
+    }
+
+    /// The log, opened for flushes by any thread. It must be dropped before the connection.
+    pub(crate) fn log_file(&self) -> Result<LogFile> {
+        // SAFETY: the connection is open, and this thread alone uses it; the store's writer is closed after the log.
+        unsafe { LogFile::open(self.handle()) }
     }
 
     /// Reads the file's header, all of it at one moment: another process may be making the file.

@@ -1,8 +1,9 @@
 //! Batch insert through a virtual table whose rows are the records of a batch: one `insert into t select … from` it
 //! inserts them all. It costs less than to bind, step and reset a statement for each record. Values are not copied.
 
+use super::statement::{Bound, Statement};
 use crate::cells::{Cell, Cells};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::value::Refusal;
 use libsqlite3_sys as ffi;
 use std::any::Any;
@@ -44,7 +45,7 @@ impl Feed {
     ///
     /// # Safety
     /// The connection is open, and closed before the feed is dropped.
-    pub(crate) unsafe fn register(connection: *mut ffi::sqlite3, width: usize) -> Result<Rc<Feed>, c_int> {
+    pub(crate) unsafe fn register(connection: *mut ffi::sqlite3, width: usize) -> Result<Rc<Feed>> {
         let feed = Rc::new(Feed { width, source: Slot::new(None), stopped: RefCell::new(None) });
         let name = CString::new(Feed::name(width)).unwrap_or_default();
         // SAFETY: the connection is open, and the feed outlives it.
@@ -57,24 +58,27 @@ impl Feed {
                 None,
             )
         };
-        if code == ffi::SQLITE_OK { Ok(feed) } else { Err(code) }
+        if code == ffi::SQLITE_OK { Ok(feed) } else { Err(Error::sqlite(code, "registering the feed")) }
     }
 
-    /// Runs `statement`, which reads the feed, with rows from `fill`.
-    ///
-    /// # Safety
-    /// The data that `fill` borrows outlive the call.
-    pub(crate) unsafe fn with<R>(
+    /// Lets `work` run the statement, which reads the feed, with rows from `fill`. The rows borrow from data that
+    /// outlive the call. `parameters` are the statement's own values.
+    pub(crate) fn with<'r, R>(
         &self,
-        fill: &mut (dyn FnMut(&mut Cells<'static>) -> bool + '_),
-        statement: impl FnOnce() -> R,
-    ) -> (R, Option<Stopped>) {
-        // SAFETY: the source is removed before this function ends, and so before the borrowed data end. That includes a
-        // panic of `statement`, which may run the program's own code in hooks.
-        let source = unsafe { std::mem::transmute::<*mut Fill<'_>, *mut Fill<'static>>(fill) };
+        fill: &mut (dyn FnMut(&mut Cells<'r>) -> bool + '_),
+        statement: &mut Statement,
+        parameters: &Cells<'_>,
+        work: impl FnOnce(&mut Bound<'_>) -> Result<R>,
+    ) -> (Result<R>, Option<Stopped>) {
+        type Filling<'f, 'r> = dyn FnMut(&mut Cells<'r>) -> bool + 'f;
+        // SAFETY: lifetimes do not change how a closure is called. The source is removed before this function ends, and
+        // so before the data that it borrows end. Its rows go earlier: they are in the statement's cursors, which are
+        // closed when `bound` resets the statement. Both happen also when `work` panics, which may run the program's
+        // own code in hooks.
+        let source = unsafe { std::mem::transmute::<*mut Filling<'_, 'r>, *mut Fill<'static>>(fill) };
         self.source.set(Some(source));
         let lent = Lent(self);
-        let result = statement();
+        let result = statement.bound(parameters, work);
         drop(lent);
         (result, self.stopped.take())
     }

@@ -1,5 +1,7 @@
 //! A statement that is prepared once and held: bind, step, reset. Bindings are never cleared, because SQLite prepares
-//! the statement again when a value that its planner looked at changes to NULL and back.
+//! the statement again when a value that its planner looked at changes to NULL and back. So after a reset the statement
+//! still points to values that it was bound to, and that may be gone. That is safe because no code can step it then: a
+//! statement with parameters is stepped within [`Statement::bound`] only, which binds them all, or as [`Copied`].
 
 use super::fork::Origin;
 use crate::cells::{Cell, Cells};
@@ -12,7 +14,12 @@ use std::ptr::{self, NonNull};
 use std::slice;
 
 /// A held statement. It must be dropped before its connection.
-pub(crate) struct Statement(NonNull<ffi::sqlite3_stmt>, Origin);
+pub(crate) struct Statement {
+    raw: NonNull<ffi::sqlite3_stmt>,
+    /// The number of its parameters.
+    parameters: usize,
+    origin: Origin,
+}
 
 impl Statement {
     /// Prepares the statement on an open connection.
@@ -34,35 +41,58 @@ impl Statement {
             )
         };
         match NonNull::new(statement) {
-            Some(statement) if code == ffi::SQLITE_OK => Ok(Statement(statement, Origin::here())),
+            Some(raw) if code == ffi::SQLITE_OK => {
+                // SAFETY: the statement is prepared.
+                let parameters = unsafe { ffi::sqlite3_bind_parameter_count(raw.as_ptr()) };
+                let parameters = usize::try_from(parameters).unwrap_or(0);
+                Ok(Statement { raw, parameters, origin: Origin::here() })
+            }
             // SAFETY: the connection is open.
             _ => Err(unprepared(unsafe { failure(connection, code) }, sql)),
         }
     }
 
-    /// Binds the row's values without copying them.
+    /// Binds the row's values without copying them, and lets `work` step the statement. At the end, also of a `work`
+    /// that panics, the statement is reset.
+    ///
+    /// # Errors
+    /// As `work` does; if there are not as many values as parameters, or one is too long for SQLite.
+    #[inline]
+    pub(crate) fn bound<R>(
+        &mut self,
+        cells: &Cells<'_>,
+        work: impl FnOnce(&mut Bound<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let mut bound = Bound(self);
+        // SAFETY: `cells`, and what it borrows, outlive `bound`, which resets the statement. `work` can neither keep
+        // `bound` nor exchange it for another, because it gets a reference to a type that nothing else makes, with a
+        // lifetime of this call. Later steps bind all parameters again before.
+        unsafe { bound.0.bind_all(cells, ffi::SQLITE_STATIC())? };
+        work(&mut bound)
+    }
+
+    /// The statement with copies of the values, which may be dropped before it.
+    ///
+    /// # Errors
+    /// As for [`bound`](Statement::bound).
+    pub(crate) fn with_copies(self, cells: &Cells<'_>) -> Result<Copied> {
+        // SAFETY: SQLite copies the values.
+        unsafe { self.bind_all(cells, ffi::SQLITE_TRANSIENT())? };
+        Ok(Copied(self))
+    }
+
+    /// Binds every parameter.
     ///
     /// # Safety
-    /// The row, and the data that it borrows, do not change until the statement is reset.
+    /// With the lifetime `SQLITE_STATIC`, the row and the data that it borrows do not change until the statement is
+    /// reset, and it is not stepped after that before all parameters are bound again.
     #[inline]
-    pub(crate) unsafe fn bind(&self, cells: &Cells<'_>) -> Result<()> {
-        self.bind_all(cells, ffi::SQLITE_STATIC())
-    }
-
-    /// As [`bind`](Statement::bind), with copies of the values, which may be dropped before the statement.
-    pub(crate) fn bind_copies(&self, cells: &Cells<'_>) -> Result<()> {
-        self.bind_all(cells, ffi::SQLITE_TRANSIENT())
-    }
-
-    #[inline]
-    fn bind_all(&self, cells: &Cells<'_>, lifetime: ffi::sqlite3_destructor_type) -> Result<()> {
-        let raw = self.0.as_ptr();
+    unsafe fn bind_all(&self, cells: &Cells<'_>, lifetime: ffi::sqlite3_destructor_type) -> Result<()> {
+        let raw = self.raw.as_ptr();
         // A parameter that is left out would keep an earlier row's value, which is gone.
-        // SAFETY: the statement is prepared.
-        let parameters = unsafe { ffi::sqlite3_bind_parameter_count(raw) };
-        cells.check_length(usize::try_from(parameters).unwrap_or(0))?;
+        cells.check_length(self.parameters)?;
         for (at, cell) in (1..).zip(cells.iter()) {
-            // SAFETY: the statement is prepared; bytes are copied, or outlive the step, as `bind`'s caller promised.
+            // SAFETY: the statement is prepared; bytes are copied, or outlive the step, as the caller promises.
             let code = unsafe {
                 match cell {
                     Cell::Null => ffi::sqlite3_bind_null(raw, at),
@@ -87,27 +117,14 @@ impl Statement {
     unsafe fn bind_blob(&self, at: c_int, bytes: &[u8], lifetime: ffi::sqlite3_destructor_type) -> c_int {
         let (start, length) = (bytes.as_ptr().cast(), bytes.len() as u64);
         // SAFETY: as for `bind_all`. An empty slice's pointer is not null, so an empty blob is no NULL.
-        unsafe { ffi::sqlite3_bind_blob64(self.0.as_ptr(), at, start, length, lifetime) }
-    }
-
-    #[inline]
-    pub(crate) fn bind_integer(&self, at: c_int, value: i64) {
-        // SAFETY: the statement is prepared. Only a missing parameter could make it fail, and callers bind their own.
-        let code = unsafe { ffi::sqlite3_bind_int64(self.0.as_ptr(), at, value) };
-        debug_assert_eq!(code, ffi::SQLITE_OK);
-    }
-
-    /// The next row, if there is one. While it or a value of it is held, nothing else can be done with the statement.
-    #[inline]
-    pub(crate) fn next(&mut self) -> Result<Option<CurrentRow<'_>>> {
-        Ok(if self.step()? { Some(CurrentRow(self)) } else { None })
+        unsafe { ffi::sqlite3_bind_blob64(self.raw.as_ptr(), at, start, length, lifetime) }
     }
 
     /// Steps; whether there is a row.
     #[inline]
     fn step(&self) -> Result<bool> {
         // SAFETY: the statement is prepared.
-        match unsafe { ffi::sqlite3_step(self.0.as_ptr()) } {
+        match unsafe { ffi::sqlite3_step(self.raw.as_ptr()) } {
             ffi::SQLITE_ROW => Ok(true),
             ffi::SQLITE_DONE => Ok(false),
             code => Err(self.failure(code)),
@@ -116,14 +133,15 @@ impl Statement {
 
     /// Ends the statement's run. `step` has returned any failure.
     #[inline]
-    pub(crate) fn reset(&self) {
+    fn reset(&self) {
         // SAFETY: the statement is prepared.
-        unsafe { ffi::sqlite3_reset(self.0.as_ptr()) };
+        unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) };
     }
 
-    /// Runs the statement to its end.
+    /// Runs a statement without parameters to its end.
     #[inline]
     pub(crate) fn run(&self) -> Result<()> {
+        self.check_unbound();
         let result = self.drain();
         self.reset();
         result
@@ -134,37 +152,100 @@ impl Statement {
         Ok(())
     }
 
-    /// The one integer that the statement returns.
+    /// The one integer that a statement without parameters returns.
     #[inline]
     pub(crate) fn integer(&self) -> Result<i64> {
+        self.check_unbound();
+        let value = self.first_integer();
+        self.reset();
+        value
+    }
+
+    #[inline]
+    fn first_integer(&self) -> Result<i64> {
         let row = self.step();
         // SAFETY: the statement is prepared; without a row the answer is 0.
-        let value = unsafe { ffi::sqlite3_column_int64(self.0.as_ptr(), 0) };
-        self.reset();
+        let value = unsafe { ffi::sqlite3_column_int64(self.raw.as_ptr(), 0) };
         row.map(|_| value)
     }
 
+    /// # Panics
+    /// If the statement has parameters: values of an earlier run, which are gone, may be bound to them.
+    #[inline]
+    fn check_unbound(&self) {
+        assert!(self.parameters == 0, "a statement with parameters is run with their values");
+    }
+
     /// The rows changed by the connection's last statement.
+    #[inline]
     pub(crate) fn changes(&self) -> u64 {
         // SAFETY: the statement is prepared, so its connection is open.
-        let changes = unsafe { ffi::sqlite3_changes64(ffi::sqlite3_db_handle(self.0.as_ptr())) };
+        let changes = unsafe { ffi::sqlite3_changes64(ffi::sqlite3_db_handle(self.raw.as_ptr())) };
         u64::try_from(changes).unwrap_or(0)
     }
 
     #[cold]
     fn failure(&self, code: c_int) -> Error {
         // SAFETY: the statement is prepared, so its connection is open.
-        unsafe { failure(ffi::sqlite3_db_handle(self.0.as_ptr()), code) }
+        unsafe { failure(ffi::sqlite3_db_handle(self.raw.as_ptr()), code) }
     }
 }
 
 impl Drop for Statement {
     fn drop(&mut self) {
         // In a forked child it would commit changes that a thread of the parent is about to write.
-        if self.1.is_here() {
+        if self.origin.is_here() {
             // SAFETY: the statement is finalized once, before its connection is closed.
-            unsafe { ffi::sqlite3_finalize(self.0.as_ptr()) };
+            unsafe { ffi::sqlite3_finalize(self.raw.as_ptr()) };
         }
+    }
+}
+
+/// A statement whose parameters have values, borrowed from a row that outlives this.
+pub(crate) struct Bound<'s>(&'s mut Statement);
+
+impl Bound<'_> {
+    /// The next row, if there is one. While it or a value of it is held, nothing else can be done with the statement.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<CurrentRow<'_>>> {
+        Ok(if self.0.step()? { Some(CurrentRow(self.0)) } else { None })
+    }
+
+    /// Runs the statement to its end.
+    #[inline]
+    pub(crate) fn run(&mut self) -> Result<()> {
+        self.0.drain()
+    }
+
+    /// The one integer that the statement returns.
+    #[inline]
+    pub(crate) fn integer(&mut self) -> Result<i64> {
+        self.0.first_integer()
+    }
+
+    /// As [`Statement::changes`].
+    #[inline]
+    pub(crate) fn changes(&self) -> u64 {
+        self.0.changes()
+    }
+}
+
+/// The statement is reset before the values can go.
+impl Drop for Bound<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.reset();
+    }
+}
+
+/// A statement with values of its own, which gives its rows over several calls.
+pub(crate) struct Copied(Statement);
+
+impl Copied {
+    /// As [`Bound::next`].
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<CurrentRow<'_>>> {
+        Ok(if self.0.step()? { Some(CurrentRow(&self.0)) } else { None })
     }
 }
 
@@ -176,9 +257,9 @@ impl<'s> CurrentRow<'s> {
     /// A value of the row.
     #[inline]
     pub(crate) fn value(self, at: c_int) -> Raw<'s> {
-        let raw = self.0.0.as_ptr();
+        let raw = self.0.raw.as_ptr();
         // SAFETY: the statement stands on a row. Only `next` makes such a row, and borrows the statement for as long as
-        // the value lasts, so nobody steps or resets it meanwhile. The keeper may reset it from its own thread, but
+        // the value lasts, so no code steps or resets it meanwhile. The keeper may reset it from its own thread, but
         // only with the gate of the statement's session, which is held while rows are read.
         unsafe {
             match ffi::sqlite3_column_type(raw, at) {

@@ -7,7 +7,7 @@ use super::sql::Sql;
 use super::{Query, Reading, Request};
 use crate::access::Access;
 use crate::engine::scan::{Reach, Scan};
-use crate::engine::statement::{Statement, StatementRow};
+use crate::engine::statement::{Copied, StatementRow};
 use crate::error::Result;
 use crate::leased::Kept;
 use crate::record::{Index, Record, Shape};
@@ -208,9 +208,7 @@ fn each_row<T: Record>(query: &Query<'_, T>, mut visit: impl Visit) -> Result<()
             return session.visit(&table, reach(&table, request, table.reach())?, &mut sifted);
         }
         let sql = Sql::select(&session.connection, &table, request)?;
-        session.query(&sql.text, |statement| {
-            // SAFETY: the parameters outlive the closure, after which the statement is reset.
-            unsafe { statement.bind(&sql.parameters)? };
+        session.query(&sql.text, &sql.parameters, |statement| {
             while let Some(row) = statement.next()? {
                 session.may_go_on()?;
                 if !visit.stepped(row.columns(table.shape), table.shape)? {
@@ -242,9 +240,7 @@ pub(crate) fn count<T: Record>(query: &Query<'_, T>) -> Result<u64> {
             return Ok(count);
         }
         let sql = Sql::count(&table, request)?;
-        session.query(&sql.text, |statement| {
-            // SAFETY: as above.
-            unsafe { statement.bind(&sql.parameters)? };
+        session.query(&sql.text, &sql.parameters, |statement| {
             statement.integer().map(|count| u64::try_from(count).unwrap_or(0))
         })
     })
@@ -304,7 +300,7 @@ pub struct Rows<'s, T: Record> {
 enum Source<T> {
     Ended,
     Pages { scan: Box<Scan>, table: Section, page: VecDeque<T>, passed: u64, left: u64 },
-    Statement(Statement),
+    Statement(Copied),
 }
 
 pub(crate) fn rows<T: Record>(query: Query<'_, T>) -> Result<Rows<'_, T>> {
@@ -328,9 +324,7 @@ fn source<T: Record>(session: &Session, access: &Access<'_, T>, request: &Reques
         return Ok(Source::Pages { scan, table, page: VecDeque::new(), passed: 0, left });
     }
     let sql = Sql::select(&session.connection, &table, request)?;
-    let statement = session.connection.prepare(&sql.text)?;
-    statement.bind_copies(&sql.parameters)?;
-    Ok(Source::Statement(statement))
+    Ok(Source::Statement(session.connection.prepare(&sql.text)?.with_copies(&sql.parameters)?))
 }
 
 impl<T: Record> Rows<'_, T> {

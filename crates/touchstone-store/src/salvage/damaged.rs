@@ -233,8 +233,7 @@ impl Damaged {
     pub(crate) fn page(&self, number: u32) -> Option<Vec<u8>> {
         let mut bytes = vec![0; self.page_bytes];
         let offset = i64::from(number - 1) * i64::try_from(self.page_bytes).ok()?;
-        // SAFETY: the connection is open, and no other thread has it.
-        let code = unsafe { cipher::read_file(self.connection.handle(), &mut bytes, offset) };
+        let code = cipher::read_file(self.connection.sql(), &mut bytes, offset);
         (code == ffi::SQLITE_OK).then_some(bytes)
     }
 

@@ -4,6 +4,7 @@ use super::damaged::{Damaged, Item};
 use super::orphan;
 use super::{SalvageReport, SalvagedTable};
 use crate::cells::Cells;
+use crate::engine::authorizer::only_declaring;
 use crate::engine::connection::{APPLICATION_ID, Connection, FORMAT_VERSION};
 use crate::engine::statement::Statement;
 use crate::error::{Error, Result};
@@ -14,10 +15,8 @@ use libsqlite3_sys as ffi;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::ffi::{c_char, c_int, c_void};
 use std::fmt::Write as _;
 use std::path::Path;
-use std::ptr;
 
 /// The new store while it is made.
 pub(crate) struct Rebuilt {
@@ -112,23 +111,11 @@ impl Rebuilt {
         let sql = self.connection.sql();
         // Any other text than one statement of this kind is damage, or an attack, and is not run.
         item.sql.starts_with(opening)
-            && self.only_declaring(|| sql.execute(&item.sql, ())).is_ok()
+            && only_declaring(&self.connection, || sql.execute(&item.sql, ())).is_ok()
             && sql
                 .prepare("select 1 from sqlite_schema where name = ?1")
                 .and_then(|mut named| named.exists([&item.name]))
                 .unwrap_or(false)
-    }
-
-    /// Runs `work`, in which no statement may read rows: `create table … as select`, which no schema has, might never
-    /// end.
-    fn only_declaring<R>(&self, work: impl FnOnce() -> R) -> R {
-        let handle = self.connection.handle();
-        // SAFETY: the connection is open, and the authorizer is removed again.
-        unsafe { ffi::sqlite3_set_authorizer(handle, Some(only_declares), ptr::null_mut()) };
-        let result = work();
-        // SAFETY: as above.
-        unsafe { ffi::sqlite3_set_authorizer(handle, None, ptr::null_mut()) };
-        result
     }
 
     fn target(&self, item: &Item) -> Result<Target> {
@@ -198,26 +185,13 @@ impl Rebuilt {
             Entry::Occupied(held) => held.into_mut(),
             Entry::Vacant(place) => place.insert(self.connection.prepare(&target.insert_sql(row.len()))?),
         };
-        // SAFETY: the row outlives the call, at whose end the statement is reset.
-        unsafe { statement.bind(&cells)? };
-        match statement.run() {
+        match statement.bound(&cells, |statement| statement.run()) {
             Ok(()) => saved.rows += 1,
             Err(error) if is_refusal(&error) => saved.rows_refused += 1,
             Err(error) => return Err(error),
         }
         Ok(())
     }
-}
-
-unsafe extern "C" fn only_declares(
-    _none: *mut c_void,
-    action: c_int,
-    _first: *const c_char,
-    _second: *const c_char,
-    _database: *const c_char,
-    _within: *const c_char,
-) -> c_int {
-    if action == ffi::SQLITE_SELECT { ffi::SQLITE_DENY } else { ffi::SQLITE_OK }
 }
 
 impl Target {

@@ -274,9 +274,7 @@ impl WritePath {
         let mut writer = lock(&self.session);
         if writer.is_none() {
             let session = Session::open(&self.pin, &self.options, Role::Writer)?;
-            // SAFETY: the connection is open, and no other thread knows of it yet; it is the store's writer, which is
-            // closed after the log.
-            let file = unsafe { LogFile::open(session.connection.handle()) }?;
+            let file = session.connection.log_file()?;
             session.connection.patience.ask_through(self.pin.index());
             let capture = Capture::of(&self.live.shared.observed);
             *lock(&self.log) = Some(Log { file, is_listed: false });

@@ -54,7 +54,7 @@ impl<T: Record> Records<'_, T> {
             let table = self.writable(call)?;
             let sql = || call.session.connection.prepare(&table.insert_feed_sql());
             table.insert_feed.with(
-                || call.session.feed(table.shape.columns.len()).and_then(|_| sql()),
+                || call.session.connection.feed(table.shape.columns.len()).and_then(|_| sql()),
                 |statement| feed(call, &table, statement, records, true),
             )
         })
@@ -65,7 +65,7 @@ impl<T: Record> Records<'_, T> {
             let table = self.writable(call)?;
             let sql = || call.session.connection.prepare(&table.put_feed_sql());
             table.put_feed.with(
-                || call.session.feed(table.shape.columns.len()).and_then(|_| sql()),
+                || call.session.connection.feed(table.shape.columns.len()).and_then(|_| sql()),
                 |statement| feed(call, &table, statement, records, false),
             )
         })
@@ -90,10 +90,11 @@ impl<T: Record> Records<'_, T> {
             table.clear.with(
                 || call.session.connection.prepare(&table.clear_sql()),
                 |statement| {
-                    table.bind_collection(statement);
-                    call.capture.follow_if_acting(call.session, || statement.run())?;
-                    call.capture.cleared::<T>(&table);
-                    Ok(statement.changes())
+                    statement.bound(&table.begun_row(), |statement| {
+                        call.capture.follow_if_acting(call.session, || statement.run())?;
+                        call.capture.cleared::<T>(&table);
+                        Ok(statement.changes())
+                    })
                 },
             )
         })
@@ -151,14 +152,14 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
         || call.session.connection.prepare(&table.remove_sql()),
         |statement| {
             call.capture.before::<T>(call.session, table, &cells, usize::from(table.is_shared));
-            // SAFETY: the key outlives the call, at whose end the statement is reset.
-            unsafe { statement.bind(&cells)? };
-            call.capture.follow_if_acting(call.session, || statement.run())?;
-            let changed = statement.changes() > 0;
-            if changed {
-                call.capture.removed::<T>(table, &cells);
-            }
-            Ok(changed)
+            statement.bound(&cells, |statement| {
+                call.capture.follow_if_acting(call.session, || statement.run())?;
+                let changed = statement.changes() > 0;
+                if changed {
+                    call.capture.removed::<T>(table, &cells);
+                }
+                Ok(changed)
+            })
         },
     )
 }
@@ -168,7 +169,7 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
 fn write<T: Record>(
     call: WriteCall<'_>,
     table: &Section,
-    statement: &Statement,
+    statement: &mut Statement,
     record: &T,
     is_new: bool,
 ) -> Result<bool> {
@@ -181,41 +182,38 @@ fn write<T: Record>(
     if !is_new {
         call.capture.before::<T>(call.session, table, &cells, skipped);
     }
-    // SAFETY: the record outlives the call, at whose end the statement is reset.
-    unsafe { statement.bind(&cells)? };
-    call.capture
-        .follow_if_acting(call.session, || statement.run())
-        .map_err(|error| table.name_row(error, &cells))?;
-    let changed = statement.changes() > 0;
-    if changed {
-        if is_new {
-            call.capture.absent::<T>(table, &cells, skipped);
+    statement.bound(&cells, |statement| {
+        call.capture
+            .follow_if_acting(call.session, || statement.run())
+            .map_err(|error| table.name_row(error, &cells))?;
+        let changed = statement.changes() > 0;
+        if changed {
+            if is_new {
+                call.capture.absent::<T>(table, &cells, skipped);
+            }
+            call.capture.put(table, &cells, record);
         }
-        call.capture.put(table, &cells, record);
-    }
-    Ok(changed)
+        Ok(changed)
+    })
 }
 
 /// Runs a statement that reads the records from the feed, a virtual table; returns how many they were.
 fn feed<'r, T: Record>(
     call: WriteCall<'_>,
     table: &Section,
-    statement: &Statement,
+    statement: &mut Statement,
     records: impl IntoIterator<Item = &'r T>,
     are_new: bool,
 ) -> Result<u64> {
-    let feed = call.session.feed(table.shape.columns.len())?;
-    table.bind_collection(statement);
+    let feed = call.session.connection.feed(table.shape.columns.len())?;
     let mut numbers = Numbers::of(call, table)?;
     let records = in_key_order(records);
     records.iter().try_for_each(|record| check_type(table, *record))?;
     let mark = call.capture.mark();
     let (mut left, mut last) = (records.iter(), None);
-    let mut fill = |cells: &mut Cells<'static>| {
+    let mut fill = |cells: &mut Cells<'r>| {
         last = left.next().copied();
         let Some(record) = last else { return false };
-        // SAFETY: the values borrow from a record that outlives this function, and no code reads them after it.
-        let cells = unsafe { std::mem::transmute::<&mut Cells<'static>, &mut Cells<'r>>(cells) };
         record.write(cells);
         if !are_new {
             call.capture.before::<T>(call.session, table, cells, 0);
@@ -226,9 +224,9 @@ fn feed<'r, T: Record>(
         }
         true
     };
-    // SAFETY: everything that `fill` borrows from lives to the end of this function.
-    let (result, why) =
-        unsafe { feed.with(&mut fill, || call.capture.follow_if_acting(call.session, || statement.run())) };
+    let (result, why) = feed.with(&mut fill, statement, &table.begun_row(), |statement| {
+        call.capture.follow_if_acting(call.session, || statement.run())
+    });
     if result.is_err() || why.is_some() {
         call.capture.undo(&mark);
     }

@@ -15,10 +15,6 @@ pub(crate) struct WriteSession {
     pub(crate) capture: Capture,
 }
 
-// SAFETY: the parts of the gathering that are not `Send` (`Rc`s) are reached only through this session, which one thread
-// has at a time; no clone of them leaves it.
-unsafe impl Send for WriteSession {}
-
 /// A call of the writer's session that is under way.
 #[derive(Clone, Copy)]
 pub(crate) struct WriteCall<'w> {

@@ -13,7 +13,7 @@ pub const STAGES: [&str; 12] = [
 /// the rooms before it: so reading knows nothing of live queries, and live queries know nothing of the writer.
 pub const ROOMS: [(&str, &[&str]); 10] = [
     ("types", &["error", "record", "value", "cells", "nested", "depth", "derived", "sync", "options"]),
-    ("engine", &["engine", "place", "write_back"]),
+    ("engine", &["engine", "place"]),
     ("table", &["table"]),
     (
         "session",
@@ -21,7 +21,6 @@ pub const ROOMS: [(&str, &[&str]); 10] = [
             "session",
             "access",
             "visitor",
-            "lease",
             "leased",
             "idle",
             "readers",
@@ -40,7 +39,7 @@ pub const ROOMS: [(&str, &[&str]); 10] = [
     ("writer", &["writer", "writing", "transaction"]),
     ("store", &["store", "snapshot", "begun"]),
     ("dynamic", &["dynamic"]),
-    ("upkeep", &["backup", "check", "rekey", "salvage", "user_version", "canary"]),
+    ("upkeep", &["backup", "check", "rekey", "salvage", "user_version"]),
 ];
 
 /// The crates, from left to right. A crate may depend on those before it; some stand on their own. The store comes after

@@ -49,7 +49,7 @@ impl Sink for Told {
         self.named.push(name.to_owned());
         let (name, key) = TABLES.iter().find(|(known, _)| *known == name)?;
         self.tables.push(name);
-        Some(Asked { table: self.tables.len() - 1, key: Rc::from(*key) })
+        Some(Asked { table: self.tables.len() - 1, key: Arc::from(*key) })
     }
 
     fn change(&mut self, change: &Change<'_>) {
@@ -377,7 +377,7 @@ fn a_key_that_cannot_be_read_is_no_silence() {
     impl Sink for Wrong {
         fn table(&mut self, _name: &str) -> Option<Asked> {
             // The table has no such column.
-            Some(Asked { table: 0, key: Rc::from([70]) })
+            Some(Asked { table: 0, key: Arc::from([70]) })
         }
         fn change(&mut self, change: &Change<'_>) {
             assert_eq!(change.after().map(|key| key.values().count()), Some(0));

@@ -12,6 +12,9 @@ fn a_feed_whose_statement_panicked_has_no_source_left() {
     let feed = unsafe { Feed::register(connection.handle(), 1) }.expect("it is registered");
     // Declared after the feed, and so closed before it.
     let connection = connection;
+    // SAFETY: the connection is open, and is closed after the statement is dropped.
+    let sum = unsafe { Statement::prepare(connection.handle(), "select sum(c0) from touchstone_feed_1") };
+    let mut sum = sum.expect("it is prepared");
     let calls = Cell::new(0);
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let mut fill = |cells: &mut Cells<'static>| {
@@ -19,14 +22,10 @@ fn a_feed_whose_statement_panicked_has_no_source_left() {
             cells.integer(7);
             calls.get() < 3
         };
-        // SAFETY: the data that `fill` borrows outlive the call.
-        unsafe {
-            feed.with(&mut fill, || {
-                let sum = connection.query_row("select sum(c0) from touchstone_feed_1", (), |row| row.get(0));
-                assert_eq!(sum, Ok(14));
-                panic!("as a hook does")
-            })
-        }
+        feed.with(&mut fill, &mut sum, &Cells::default(), |sum| -> Result<()> {
+            assert_eq!(sum.integer().expect("it is readable"), 14);
+            panic!("as a hook does")
+        })
     }));
     assert!(panicked.is_err());
     let rows = connection.query_row("select count(*) from touchstone_feed_1", (), |row| row.get::<_, i64>(0));

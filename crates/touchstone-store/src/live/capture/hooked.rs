@@ -11,7 +11,7 @@ use crate::session::Session;
 use crate::value::{Kind, Raw};
 use std::collections::HashMap;
 use std::ffi::c_int;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Collects the keys, by the topics' positions in their list.
 pub(super) struct Keys {
@@ -29,10 +29,10 @@ pub(super) struct Keys {
 struct Watched {
     name: &'static str,
     /// The positions of its key columns; none if the key is the row's number.
-    key: Rc<[c_int]>,
+    key: Arc<[c_int]>,
     topics: Vec<usize>,
     /// The topics with watched counts, and the positions of their columns in the table's declaration.
-    counted: Vec<(usize, Rc<[Option<c_int>]>)>,
+    counted: Vec<(usize, Arc<[Option<c_int>]>)>,
 }
 
 impl Keys {
@@ -54,7 +54,7 @@ impl Keys {
             if counted.get(at).is_some_and(|is_counted| *is_counted) {
                 let columns = columns(session, topic.shape)?;
                 let table = tables.iter_mut().find(|table| table.name.eq_ignore_ascii_case(name));
-                table.into_iter().for_each(|table| table.counted.push((at, Rc::clone(&columns))));
+                table.into_iter().for_each(|table| table.counted.push((at, Arc::clone(&columns))));
             }
         }
         let (keys, olds, changed) = (HashMap::new(), HashMap::new(), Vec::new());
@@ -96,7 +96,7 @@ impl Sink for Keys {
     fn table(&mut self, name: &str) -> Option<Asked> {
         self.changed.push(name.to_owned());
         let table = self.tables.iter().position(|table| table.name.eq_ignore_ascii_case(name))?;
-        Some(Asked { table, key: Rc::clone(&self.tables[table].key) })
+        Some(Asked { table, key: Arc::clone(&self.tables[table].key) })
     }
 
     fn change(&mut self, change: &Change<'_>) {
@@ -118,12 +118,12 @@ impl Sink for Keys {
 }
 
 /// The positions of the key's columns in the table's declaration; none if the key is the row's number.
-fn key_columns(session: &Session, shape: &Shape) -> Result<Rc<[c_int]>> {
+fn key_columns(session: &Session, shape: &Shape) -> Result<Arc<[c_int]>> {
     let keys = &shape.columns[..shape.keys];
     if let [key] = keys
         && key.kind == Kind::Integer
     {
-        return Ok(Rc::new([]));
+        return Ok(Arc::new([]));
     }
     let sql = "select cid from pragma_table_xinfo(?1, 'main') where name = ?2 collate nocase";
     let mut statement = session.connection.sql().prepare(sql)?;
@@ -131,14 +131,14 @@ fn key_columns(session: &Session, shape: &Shape) -> Result<Rc<[c_int]>> {
     for key in keys {
         let mut rows = statement.query([shape.name, key.name])?;
         // The table does not exist yet. If the work makes it, the schema's version shows that.
-        let Some(row) = rows.next()? else { return Ok(Rc::new([0])) };
+        let Some(row) = rows.next()? else { return Ok(Arc::new([0])) };
         columns.push(row.get(0)?);
     }
     Ok(columns.into())
 }
 
 /// The positions of the type's columns in the table's declaration; `None` for those that it lacks.
-fn columns(session: &Session, shape: &Shape) -> Result<Rc<[Option<c_int>]>> {
+fn columns(session: &Session, shape: &Shape) -> Result<Arc<[Option<c_int>]>> {
     let sql = "select name, cid from pragma_table_xinfo(?1, 'main')";
     let mut statement = session.connection.sql().prepare(sql)?;
     let rows = statement.query_map([shape.name], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
