@@ -56,6 +56,87 @@ fn every_function_that_reaches_into_the_engine_is_on_the_list() {
     }
 }
 
+/// Each field of the engine's own that `engine.c` uses, and each function that only this one unit may call, is asserted
+/// at the beginning of that file, or is on the list.
+#[test]
+fn every_field_and_function_of_the_engines_inside_is_asserted_or_listed() {
+    /// Names of C, of the system and of SQLite's interface, which are no inside of the engine.
+    const PUBLIC: [&str; 25] = [
+        "defined",
+        "for",
+        "if",
+        "return",
+        "sizeof",
+        "switch",
+        "while",
+        "lseek",
+        "memcmp",
+        "memcpy",
+        "memset",
+        "l_len",
+        "l_start",
+        "l_type",
+        "l_whence",
+        "st_dev",
+        "st_ino",
+        "pMethods",
+        "xFileSize",
+        "xOpen",
+        "act",
+        "osFcntl",
+        "osMmap",
+        "ArraySize",
+        "SEH_EXCEPT",
+    ];
+    let source = without_comments(&read("src/engine/engine.c"));
+    let (asserted, functions) =
+        source.split_once("#define ARGON2_PASSES").expect("the functions begin there");
+    let page = page();
+    let known = [words(asserted), words(&page)].concat();
+    let own: Vec<&str> = functions
+        .lines()
+        .filter(|line| !line.starts_with([' ', '#', '}']))
+        .filter_map(|line| words(line.split_once('(')?.0).pop())
+        .collect();
+    let mut looked_at = 0;
+    for line in functions.lines().filter(|line| !line.starts_with('#')) {
+        for (at, name) in words_at(line) {
+            let (before, after) = (&line[..at], &line[at + name.len()..]);
+            let is_field = before.ends_with("->") || before.ends_with('.');
+            if !is_field && !after.starts_with('(') {
+                continue;
+            }
+            let is_public = PUBLIC.contains(&name)
+                || ["sqlite3_", "pthread_"].iter().any(|start| name.starts_with(start))
+                || own.contains(&name)
+                || name.ends_with("_callback");
+            looked_at += usize::from(!is_public);
+            assert!(
+                is_public || known.contains(&name),
+                "`{name}` of the engine's inside is used in engine.c, and neither asserted there nor in docs/store-engine.md"
+            );
+        }
+    }
+    assert!(looked_at > 100, "only {looked_at} uses were found");
+}
+
+fn without_comments(source: &str) -> String {
+    let mut parts = source.split("/*");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |code, part| code + part.split_once("*/").map_or("", |(_, code)| code))
+}
+
+fn words(text: &str) -> Vec<&str> {
+    words_at(text).map(|(_, word)| word).collect()
+}
+
+/// The words of a text, and where each begins.
+fn words_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
+        .map(move |word| (word.as_ptr().addr() - text.as_ptr().addr(), word))
+}
+
 /// A line says which test fails where it does not hold any more.
 #[test]
 fn the_tests_that_the_list_names_are_there() {
