@@ -13,6 +13,9 @@ use std::ffi::{CStr, c_int};
 use std::ptr::{self, NonNull};
 use std::slice;
 
+#[cfg(test)]
+mod tests;
+
 /// A held statement. It must be dropped before its connection.
 pub(crate) struct Statement {
     raw: NonNull<ffi::sqlite3_stmt>,
