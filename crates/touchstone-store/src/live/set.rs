@@ -166,6 +166,11 @@ impl<R> Node<R> {
 }
 
 impl<R> Leaf<R> {
+    /// Whether the entries are in order, as far as their bits say, and no more than fit.
+    fn is_whole(&self) -> bool {
+        self.entries.len() <= LEAF_MAX && self.entries.is_sorted_by_key(|entry| entry.ord)
+    }
+
     /// The position of the entry; otherwise the position at which it would be inserted.
     fn search(&self, entry: &Entry<R>, order: &impl Ordered<R>) -> Result<usize, usize> {
         self.entries.binary_search_by(|other| order.compare(other, entry))
@@ -173,6 +178,18 @@ impl<R> Leaf<R> {
 }
 
 impl<R> Inner<R> {
+    /// Whether the counts and first bits are those of the children, which are in order, not empty, and no more than fit.
+    fn is_whole(&self) -> bool {
+        let mut end = 0;
+        let is_of = |child: &Child<R>| {
+            let start = std::mem::replace(&mut end, child.end);
+            child.end > start && child.node.len() == child.end - start && child.ord == child.node.first().ord
+        };
+        (1..=INNER_MAX).contains(&self.children.len())
+            && self.children.iter().all(is_of)
+            && self.children.is_sorted_by_key(|child| child.ord)
+    }
+
     /// The number of entries left of a child.
     fn start(&self, child: usize) -> usize {
         if child == 0 { 0 } else { self.children[child - 1].end }

@@ -30,6 +30,8 @@ impl<R> Set<R> {
         inserted: Vec<Entry<R>>,
         order: &impl Ordered<R>,
     ) -> Set<R> {
+        debug_assert!(removed.is_sorted_by_key(|entry| entry.ord), "removed entries are in order");
+        debug_assert!(inserted.is_sorted_by_key(|entry| entry.ord), "inserted entries are in order");
         let Some(mut root) = self.root else { return Set::build(inserted) };
         let part = Part { removed: removed.len(), inserted: inserted.len() };
         if part.is_empty() {
@@ -107,6 +109,7 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
                 inner.recount(at, len);
             }
         }
+        debug_assert!(!is_proper || inner.is_whole(), "a change below keeps the counts");
         if is_proper { Vec::new() } else { inner.renew(further) }
     }
 
@@ -129,6 +132,7 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
         if own.entries.len() <= LEAF_MAX {
             // If there were more in between, they moved to the heap: bring them back.
             own.entries.shrink_to_fit();
+            debug_assert!(own.is_whole(), "a change keeps the order");
             return Vec::new();
         }
         let entries = mem::take(&mut own.entries);
@@ -273,6 +277,7 @@ impl<R> Inner<R> {
         }
         let mut inners = grouped(settled(nodes));
         self.children = inners.next().map(|inner| inner.children).unwrap_or_default();
+        debug_assert!(self.children.is_empty() || self.is_whole(), "new nodes are counted");
         inners.map(|inner| Node::Inner(Arc::new(inner))).collect()
     }
 }
@@ -347,6 +352,7 @@ fn refill<R>(leaf: &mut Arc<Leaf<R>>, mut entries: impl ExactSizeIterator<Item =
         }
         None => *leaf = Arc::new(Leaf { entries: own.collect() }),
     }
+    debug_assert!(leaf.is_whole(), "merged entries are in order");
     let further = sizes.map(|size| Leaf { entries: entries.by_ref().take(size).collect() });
     further.map(|leaf| Node::Leaf(Arc::new(leaf))).collect()
 }
