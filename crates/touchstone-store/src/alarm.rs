@@ -1,13 +1,13 @@
 //! The condition variable that wakes the keeper: when the log has grown, snapshots are left open, or the store closes.
 
-use crate::sync::{Condvar, Mutex, lock};
+use crate::sync::{Condvar, Mutex, WISHES, lock, wait, wait_at_most};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The keeper's alarm.
 #[derive(Default)]
 pub(crate) struct Alarm {
-    wishes: Mutex<Wishes>,
+    wishes: Mutex<Wishes, WISHES>,
     bell: Condvar,
     is_heard: AtomicBool,
 }
@@ -54,13 +54,13 @@ impl Alarm {
     /// Waits for tasks and takes them. With a period, while snapshots are watched, it waits no longer than that.
     pub(crate) fn wait(&self, period: Option<Duration>) -> Wishes {
         let mut wishes = lock(&self.wishes);
-        if *wishes == Wishes::default() {
-            wishes = if let Some(period) = period {
-                self.bell.wait_timeout(wishes, period).unwrap_or_else(std::sync::PoisonError::into_inner).0
-            } else {
-                self.bell
-                    .wait_while(wishes, |wishes| *wishes == Wishes::default())
-                    .unwrap_or_else(std::sync::PoisonError::into_inner)
+        while *wishes == Wishes::default() {
+            wishes = match period {
+                Some(period) => {
+                    wishes = wait_at_most(&self.bell, wishes, period);
+                    break;
+                }
+                None => wait(&self.bell, wishes),
             };
         }
         std::mem::take(&mut *wishes)

@@ -4,7 +4,7 @@
 //! that sees the hint, and has written for long enough, leaves the lock free until another process has committed.
 
 use crate::engine::log::LogIndex;
-use crate::sync::{Mutex, lock};
+use crate::sync::{Mutex, SINCE, lock};
 use std::time::{Duration, Instant};
 
 /// How long a process writes on while another waits. Yielding costs about a millisecond, too much for each commit.
@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_micros(250);
 /// When this process last yielded.
 pub(crate) struct Courtesy {
     index: Option<LogIndex>,
-    since: Mutex<Option<Instant>>,
+    since: Mutex<Option<Instant>, SINCE>,
 }
 
 impl Courtesy {

@@ -4,7 +4,7 @@
 //! in turn, and each flush is for half of the writers.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait_for};
+use crate::sync::{Condvar, FLUSHES, Mutex, MutexGuard, lock, wait, wait_for};
 use std::time::{Duration, Instant};
 
 /// The next flush waits at most for the time of the last flush, divided by this.
@@ -13,7 +13,7 @@ const GATHERING_PART: u32 = 2;
 /// The flushes of a store.
 #[derive(Default)]
 pub(crate) struct Flushes {
-    state: Mutex<State>,
+    state: Mutex<State, FLUSHES>,
     bell: Condvar,
     /// Wakes the thread that gathers commits, after each commit.
     arrival: Condvar,
@@ -97,7 +97,7 @@ impl Flushes {
             if !state.under_way {
                 break;
             }
-            state = self.bell.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+            state = wait(&self.bell, state);
         }
         state.under_way = true;
         let state = self.gather(state);

@@ -6,7 +6,7 @@ use crate::alarm::{Alarm, Wishes};
 use crate::engine::lease::Lease;
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
-use crate::sync::{Arc, Mutex, lock};
+use crate::sync::{Arc, Unranked as Mutex, lock};
 use crate::turn::Turns;
 use shuttle::thread::{self, spawn};
 use std::time::Duration;

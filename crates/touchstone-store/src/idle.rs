@@ -6,10 +6,10 @@
 use crate::engine::lease::Lease;
 use crate::leased::Leased;
 use crate::session::Session;
-use crate::sync::{Mutex, MutexGuard, lock};
+use crate::sync::{IDLE, Mutex, MutexGuard, lock};
 
 /// The idle sessions.
-pub(crate) struct Idle<S = Session>(Mutex<List<S>>);
+pub(crate) struct Idle<S = Session>(Mutex<List<S>, IDLE>);
 
 /// The list of idle sessions, with the decisions that are made under its lock.
 pub(crate) struct List<S = Session> {

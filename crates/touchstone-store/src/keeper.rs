@@ -27,7 +27,7 @@ use crate::flush::Flushes;
 use crate::options::{Durability, Options};
 use crate::place::companion;
 use crate::readers::{Left, Owner, Readers};
-use crate::sync::{Mutex, lock};
+use crate::sync::{KEEPER_THREAD, Mutex, TRIED, lock};
 use crate::turn::Turns;
 use libsqlite3_sys as ffi;
 use std::ffi::c_int;
@@ -58,7 +58,7 @@ const FEW: u32 = 32;
 /// The keeper of a store. Its thread starts when the first task comes.
 pub(crate) struct Keeper {
     shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Mutex<Option<JoinHandle<()>>, KEEPER_THREAD>,
 }
 
 struct Shared {
@@ -74,7 +74,7 @@ struct Shared {
     /// copied.
     is_uncopied: AtomicBool,
     /// None if the log was short at the last checkpoint.
-    tried: Mutex<Option<Tried>>,
+    tried: Mutex<Option<Tried>, TRIED>,
     pin: Arc<Pin>,
     /// The log's length when the keeper first found it beyond its limit; 0 if it is within the limit.
     over_bytes: AtomicU64,

@@ -39,7 +39,7 @@ use crate::idle::{Idle, List};
 use crate::leased::Leased;
 use crate::options::Options;
 use crate::session::{Role, Session};
-use crate::sync::{Mutex, lock};
+use crate::sync::{ALL, Mutex, lock};
 use rusqlite::InterruptHandle;
 use std::mem::replace;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub(crate) struct Readers {
     index: Option<LogIndex>,
     idle: Idle,
     /// Every connection, idle or out, with the handles that end its snapshot.
-    all: Mutex<Vec<Known>>,
+    all: Mutex<Vec<Known>, ALL>,
     alarm: Arc<Alarm>,
     /// Closed after the connections.
     pin: Arc<Pin>,

@@ -2,14 +2,14 @@
 //! and none overtakes another.
 
 use crate::engine::fork::Origin;
-use crate::sync::{self, Arc, Condvar, Mutex, ThreadId, lock};
+use crate::sync::{self, Arc, CALLED, Condvar, Mutex, TURN, ThreadId, lock, wait};
 use std::collections::VecDeque;
 
 /// The queue of writers.
 #[derive(Default)]
 pub(crate) struct Turns {
     origin: Origin,
-    state: Mutex<State>,
+    state: Mutex<State, TURN>,
 }
 
 #[derive(Default)]
@@ -20,7 +20,7 @@ struct State {
 
 struct Waiter {
     thread: ThreadId,
-    called: Mutex<bool>,
+    called: Mutex<bool, CALLED>,
     bell: Condvar,
 }
 
@@ -53,6 +53,7 @@ impl Turns {
 
     /// The turn that a caller took and forgot (`mem::forget`), to end it: there is one turn at a time.
     pub(crate) fn resume(&self) -> Turn<'_> {
+        debug_assert!(self.is_taken(), "a turn is resumed that no thread has");
         Turn { turns: self }
     }
 
@@ -61,8 +62,14 @@ impl Turns {
     pub(crate) fn pass_to_me(&self) {
         // In the child of a fork, the turn belongs to a thread of the parent.
         if self.origin.is_here() {
-            lock(&self.state).owner = Some(sync::current().id());
+            let before = lock(&self.state).owner.replace(sync::current().id());
+            debug_assert!(before.is_some(), "a turn is passed on that no thread has");
         }
+    }
+
+    /// Whether a thread has the turn.
+    pub(crate) fn is_taken(&self) -> bool {
+        lock(&self.state).owner.is_some()
     }
 
     /// How many threads wait.
@@ -76,7 +83,7 @@ impl Waiter {
     fn wait(&self) {
         let mut called = lock(&self.called);
         while !*called {
-            called = self.bell.wait(called).unwrap_or_else(std::sync::PoisonError::into_inner);
+            called = wait(&self.bell, called);
         }
     }
 }
@@ -88,6 +95,7 @@ impl Drop for Turn<'_> {
             return;
         }
         let mut state = lock(&self.turns.state);
+        debug_assert!(state.owner.is_some(), "a turn ends twice");
         let next = state.waiting.pop_front();
         // The turn passes directly to the next thread in the queue: a thread that comes now cannot take it first.
         state.owner = next.as_ref().map(|waiter| waiter.thread);

@@ -30,12 +30,12 @@
 
 use crate::engine::log::LogPlace;
 use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
+use crate::sync::{AtomicU64, GATE, Mutex, MutexGuard, Ordering, lock, try_lock};
 use std::sync::atomic::fence;
 
 /// The right of a session's owner to go on reading: ownership of the snapshot until it expires.
 pub(crate) struct Lease {
-    gate: Mutex<Gate>,
+    gate: Mutex<Gate, GATE>,
     /// The number of the session's owner, or `NOBODY`.
     owner: AtomicU64,
     /// The log's place when the owner's snapshot began; the first word is `UNKNOWN` until the place is known.

@@ -15,7 +15,7 @@ use super::log::{Copied, LogIndex, LogState, Region};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
 use crate::place::companion;
-use crate::sync::{Mutex, lock};
+use crate::sync::{COPIED, FIRST, Mutex, lock};
 use libsqlite3_sys as ffi;
 use std::ffi::c_int;
 use std::fs;
@@ -65,14 +65,14 @@ pub(crate) trait First: Send {
 /// Keeps a store's file open.
 pub(crate) struct Pin {
     /// The first connection, once no thread reads with it any more.
-    first: Mutex<Option<Box<dyn First>>>,
+    first: Mutex<Option<Box<dyn First>>, FIRST>,
     _class: Option<ClassMark>,
     region: Option<Region>,
     file: Named,
     /// The file's length when the store was opened.
     bytes_at_first: u64,
     /// How much of the log was copied into the file, and the file's length at the first look after that.
-    known: Mutex<Option<(Copied, u64)>>,
+    known: Mutex<Option<(Copied, u64)>, COPIED>,
     log: Named,
     /// The log's index, if it is a file that processes share.
     index: Option<Named>,

@@ -31,7 +31,7 @@ use super::cover::Cover;
 use super::order::Sorter;
 use super::residual::Residual;
 use crate::record::Record;
-use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+use crate::sync::{AtomicU64, HAND_OFF, KNOWN, Mutex, Ordering, holds, lock};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -113,7 +113,7 @@ pub(crate) struct Interest {
     generation: AtomicU64,
     /// Whether counts are watched: then writers note the rows as they were before the change.
     is_counted: AtomicU64,
-    known: Mutex<Known>,
+    known: Mutex<Known, KNOWN>,
 }
 
 #[derive(Clone)]
@@ -134,6 +134,7 @@ impl Default for Interest {
 impl Interest {
     /// Lets every row matter. The caller holds `Shared::hand_off`.
     pub(crate) fn open(&self) {
+        debug_assert!(holds(HAND_OFF), "a commit may be under way");
         self.generation.fetch_or(1, Ordering::SeqCst);
     }
 
@@ -151,6 +152,7 @@ impl Interest {
     pub(crate) fn settle<T: Record>(&self, filter: Filter<T>) {
         lock(&self.known).filter = Some(Arc::new(filter));
         let generation = self.generation.load(Ordering::SeqCst);
+        debug_assert!(generation & 1 == 1, "an interest is opened before it is settled");
         self.generation.store((generation | 1) + 1, Ordering::SeqCst);
     }
 
@@ -172,6 +174,7 @@ impl Interest {
         let known = lock(&self.known).clone();
         let is_settled = generation & 1 == 0 && self.generation.load(Ordering::SeqCst) == generation;
         let filter = known.filter.filter(|_| is_settled).and_then(|filter| filter.downcast().ok());
+        debug_assert!(!is_settled || filter.is_some(), "a settled interest has a filter of its records");
         let is_counted = self.is_counted();
         Look { generation, filter, marks: known.marks, previous: known.previous, is_counted }
     }

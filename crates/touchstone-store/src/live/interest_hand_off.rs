@@ -7,7 +7,7 @@ use super::interest::{Filter, Interest, Marks, Matter, Scope};
 use super::order::{Sorter, Span};
 use super::row::{Row, RowKey};
 use crate::Record;
-use crate::sync::{Mutex, lock, try_lock};
+use crate::sync::{self, HAND_OFF, Unranked as Mutex, lock, try_lock};
 use crate::value::Stored;
 use shuttle::thread::{spawn, yield_now};
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ fn hash(item: &Item) -> u64 {
 #[derive(Default)]
 struct World {
     file: Mutex<BTreeMap<i64, Item>>,
-    hand_off: Mutex<()>,
+    hand_off: sync::Mutex<(), HAND_OFF>,
     inbox: Mutex<Vec<Vec<Item>>>,
     interest: Interest,
 }

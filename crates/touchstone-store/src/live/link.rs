@@ -20,7 +20,9 @@ use crate::engine::log::LogState;
 use crate::engine::pin::Pin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::readers::Readers;
-use crate::sync::{Arc, Condvar, Mutex, MutexGuard, lock, try_lock, wait};
+use crate::sync::{
+    Arc, Condvar, HAND_OFF, INBOX, LIVE_THREADS, Mutex, MutexGuard, SEEN, lock, try_lock, wait,
+};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ptr;
@@ -71,20 +73,24 @@ impl Inbox {
         std::mem::take(&mut self.work)
     }
 
-    fn put(&mut self, commit: Commit, concerns_nobody: bool) {
+    /// Returns what is dropped, to be freed after the inbox is unlocked: that runs the records' own code.
+    #[must_use = "it is freed after the inbox is unlocked"]
+    fn put(&mut self, commit: Commit, concerns_nobody: bool) -> VecDeque<Commit> {
         self.work.concerns_somebody |= !concerns_nobody;
         let last = self.work.commits.back_mut().filter(|_| concerns_nobody);
         if let Some(last) = last.filter(|last| last.is_one_with(&commit)) {
             (last.version, last.after) = (commit.version, commit.after);
-            return;
+            return VecDeque::from([commit]);
         }
         self.held += 1 + commit.captured.as_ref().map_or(0, Captured::len);
         if self.held > HELD_MAX {
-            self.work.commits.clear();
             self.work.lost = true;
-            return;
+            let mut dropped = std::mem::take(&mut self.work.commits);
+            dropped.push_back(commit);
+            return dropped;
         }
         self.work.commits.push_back(commit);
+        VecDeque::new()
     }
 }
 
@@ -95,14 +101,14 @@ pub(crate) struct Shared {
     origin: Origin,
     pub(crate) observed: Arc<Observed>,
     /// Held while a commit is made and handed over, and while a snapshot of the live thread begins.
-    hand_off: Mutex<()>,
-    inbox: Mutex<Inbox>,
+    hand_off: Mutex<(), HAND_OFF>,
+    inbox: Mutex<Inbox, INBOX>,
     waiting: Condvar,
     pub(crate) room: Arc<Room>,
     /// Whether a thread listens for commits of others.
     listens: bool,
     /// The state of the log after the last commit that the live thread has applied.
-    seen: Mutex<Option<LogState>>,
+    seen: Mutex<Option<LogState>, SEEN>,
     is_stopping: AtomicBool,
 }
 
@@ -114,7 +120,7 @@ pub(crate) struct Link {
     /// The commit watch: wakes the watchers of other processes, and waits for their commits. `None` without an index.
     bell: Option<Arc<Bell>>,
     rounds: Arc<Rounds>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Mutex<Vec<JoinHandle<()>>, LIVE_THREADS>,
 }
 
 impl Link {
@@ -253,7 +259,9 @@ impl Shared {
         }
         inbox.version += 1;
         let version = inbox.version;
-        inbox.put(Commit { version, captured, before, after }, concerns_nobody);
+        let dropped = inbox.put(Commit { version, captured, before, after }, concerns_nobody);
+        drop(inbox);
+        drop(dropped);
     }
 
     /// Asks the threads to end.

@@ -15,7 +15,7 @@ mod tests;
 pub(crate) use listener::{Listener, Outcome, listen};
 pub(crate) use room::Room;
 
-use crate::sync::{Arc, Condvar, Mutex, MutexGuard, lock, wait, wait_for};
+use crate::sync::{Arc, Condvar, MAILBOX, Mutex, MutexGuard, lock, wait, wait_for};
 use contents::{Change, Contents};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll, Waker};
@@ -174,7 +174,7 @@ pub(crate) enum Ended<E> {
 
 /// The queue, and the threads and tasks that wait for it.
 pub(crate) struct Mailbox<U, E> {
-    state: Mutex<State<U, E>>,
+    state: Mutex<State<U, E>, MAILBOX>,
     bell: Condvar,
     room: Arc<Room>,
 }

@@ -9,7 +9,7 @@ use super::changes::Gathered;
 use super::interest::Interest;
 use crate::access::Which;
 use crate::record::Shape;
-use crate::sync::{Mutex, lock};
+use crate::sync::{Mutex, TOPICS, lock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -41,7 +41,7 @@ pub(crate) struct Topics {
 #[derive(Default)]
 pub(crate) struct Observed {
     any: AtomicBool,
-    topics: Mutex<Arc<Topics>>,
+    topics: Mutex<Arc<Topics>, TOPICS>,
 }
 
 impl Observed {

@@ -5,14 +5,14 @@ use super::link::{Shared, Within, Work};
 use super::thread::{Live, panicked};
 use crate::depth;
 use crate::error::{Error, Result};
-use crate::sync::{Arc, Mutex, lock};
+use crate::sync::{Arc, Mutex, ROUND, lock};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The rounds, and the state that they work on. The inbox ensures that one thread at a time does a round.
 pub(crate) struct Rounds {
     shared: Arc<Shared>,
     /// `None` once the rounds have ended.
-    live: Mutex<Option<Live>>,
+    live: Mutex<Option<Live>, ROUND>,
 }
 
 impl Rounds {

@@ -41,7 +41,7 @@ use crate::place::sync_directory;
 use crate::readers::Readers;
 use crate::record::Shape;
 use crate::session::{Role, Session};
-use crate::sync::{Mutex, MutexGuard, lock};
+use crate::sync::{LOG, Mutex, MutexGuard, SESSION, lock};
 use crate::table::Section;
 use crate::transaction::Transaction;
 use crate::turn::{Turn, Turns};
@@ -58,12 +58,12 @@ pub(crate) struct WritePath {
     courtesy: Courtesy,
     flushes: Arc<Flushes>,
     /// The log's file for flushes, from the first transaction on. It is closed before the writer's connection.
-    log: Mutex<Option<Log>>,
+    log: Mutex<Option<Log>, LOG>,
     /// Stopped before the connections that it watches are closed.
     pub(crate) keeper: Keeper,
     /// Stopped before the connections that it reads with are closed.
     pub(crate) live: Link,
-    session: Mutex<Option<Box<WriteSession>>>,
+    session: Mutex<Option<Box<WriteSession>>, SESSION>,
     pin: Arc<Pin>,
 }
 
@@ -271,6 +271,7 @@ impl WritePath {
 
     /// Step 2: locks the writer's session, for the thread that has the turn.
     fn session(&self) -> Result<HeldSession<'_>> {
+        debug_assert!(self.turns.is_taken(), "the writer's session is for the thread that has the turn");
         let mut writer = lock(&self.session);
         if writer.is_none() {
             let session = Session::open(&self.pin, &self.options, Role::Writer)?;
@@ -313,6 +314,7 @@ impl WritePath {
     /// Step 4: makes a commit, and hands its changes over to the live thread; hands over nothing if the commit fails.
     #[inline]
     fn make<R>(&self, call: WriteCall<'_>, commit: impl FnOnce() -> Result<(R, Made)>) -> Result<R> {
+        debug_assert!(self.turns.is_taken(), "a commit is made by the thread that has the turn");
         self.live.commit(|| {
             let (result, Made { captured, before, own }) = commit()?;
             let after = call.session.connection.log_state();
@@ -381,7 +383,9 @@ impl TakenBack<'_> {
 
 impl Drop for TakenBack<'_> {
     fn drop(&mut self) {
-        *lock(&self.path.session) = self.writer.take();
+        debug_assert!(self.path.turns.is_taken(), "the turn ends after the writer is back");
+        let before = std::mem::replace(&mut *lock(&self.path.session), self.writer.take());
+        debug_assert!(before.is_none(), "another writer was opened while this one was lent");
     }
 }
 

@@ -2,7 +2,7 @@
 //! listener or closes the feed ends the listener, and harms no other thread.
 
 use super::{Batch, Gate, Mailbox, Step, Supersede};
-use crate::sync::{self, Arc, Builder, Condvar, Mutex, ThreadId, lock, wait};
+use crate::sync::{self, Arc, Builder, Condvar, Mutex, TURNSTILE, ThreadId, lock, wait};
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -119,7 +119,7 @@ impl Drop for Listener {
 /// so a cancelled listener takes no batch away from other receivers.
 #[derive(Default)]
 struct Turnstile {
-    state: Mutex<State>,
+    state: Mutex<State, TURNSTILE>,
     bell: Condvar,
 }
 
