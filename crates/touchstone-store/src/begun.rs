@@ -17,11 +17,8 @@ static SAVEPOINTS: AtomicU64 = AtomicU64::new(0);
 /// A transaction that has begun. It has the turn to write until it is committed, or undone when dropped.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record)]
-/// # struct Task { #[record(key)] id: i64 }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
+/// # #[derive(Record)] struct Task { #[record(key)] id: i64 }
 /// let mut begun = store.begin()?;
 /// begun.with(|transaction| transaction.insert(&Task { id: 1 }))?;
 /// begun.commit()?;
@@ -46,11 +43,8 @@ pub struct Begun {
 /// A part of a [`Begun`] transaction that can be undone alone. If it is dropped, it is kept with the transaction.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record)]
-/// # struct Task { #[record(key)] id: i64 }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
+/// # #[derive(Record)] struct Task { #[record(key)] id: i64 }
 /// let mut begun = store.begin()?;
 /// let savepoint = begun.savepoint()?;
 /// begun.with(|transaction| transaction.insert(&Task { id: 1 }))?;
@@ -78,9 +72,8 @@ impl Store {
     /// thread that has used it last cannot begin another one before its end; other threads wait for that.
     ///
     /// ```
-    /// # use touchstone_store::{ErrorKind, Record, Store};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store::ErrorKind;
+    /// # let (directory, store) = touchstone_store_example::store()?;
     /// let begun = store.begin()?;
     /// assert_eq!(store.begin().map_err(|error| error.kind()).err(), Some(ErrorKind::Nested));
     /// begun.commit()?;
@@ -111,11 +104,8 @@ impl Begun {
     /// Does work in the transaction.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record)]
-    /// # struct Task { #[record(key)] id: i64 }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
+    /// # #[derive(Record)] struct Task { #[record(key)] id: i64 }
     /// let mut begun = store.begin()?;
     /// assert_eq!(begun.with(|transaction| transaction.of::<Task>().count())?, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -131,11 +121,8 @@ impl Begun {
     /// Begins a part that can be undone alone.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record)]
-    /// # struct Task { #[record(key)] id: i64 }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
+    /// # #[derive(Record)] struct Task { #[record(key)] id: i64 }
     /// let mut begun = store.begin()?;
     /// let savepoint = begun.savepoint()?;
     /// begun.release(savepoint)?;
@@ -157,11 +144,8 @@ impl Begun {
     /// Keeps the part, and with it those that began within it.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record)]
-    /// # struct Task { #[record(key)] id: i64 }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
+    /// # #[derive(Record)] struct Task { #[record(key)] id: i64 }
     /// let mut begun = store.begin()?;
     /// let savepoint = begun.savepoint()?;
     /// begun.with(|transaction| transaction.insert(&Task { id: 1 }))?;
@@ -181,11 +165,8 @@ impl Begun {
     /// Undoes the part, and with it those that began within it.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record)]
-    /// # struct Task { #[record(key)] id: i64 }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
+    /// # #[derive(Record)] struct Task { #[record(key)] id: i64 }
     /// let mut begun = store.begin()?;
     /// let savepoint = begun.savepoint()?;
     /// begun.with(|transaction| transaction.insert(&Task { id: 1 }))?;
@@ -220,11 +201,8 @@ impl Begun {
     /// Commits the transaction.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record)]
-    /// # struct Task { #[record(key)] id: i64 }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
+    /// # #[derive(Record)] struct Task { #[record(key)] id: i64 }
     /// let mut begun = store.begin()?;
     /// begun.with(|transaction| transaction.insert(&Task { id: 1 }))?;
     /// begun.commit()?;

@@ -19,9 +19,7 @@ type Part = Box<dyn Fn(&Snapshot, &mut CheckReport) -> Result<()>>;
 /// A check to run. Get one from [`Store::check`].
 ///
 /// ```
-/// # use touchstone_store::Store;
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("notes.db"))?;
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// // Without types, pages, indexes and references are checked.
 /// assert!(store.check().run()?.is_whole());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -35,11 +33,8 @@ pub struct Check<'s> {
 /// The result of a check.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record)]
-/// # struct Note { #[record(key)] id: i64, stars: u8 }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("notes.db"))?;
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
+/// # #[derive(Record)] struct Note { #[record(key)] id: i64, stars: u8 }
 /// store.insert(&Note { id: 4, stars: 5 })?;
 /// store.write(|transaction| transaction.sql(|sql| sql.execute("update note set stars = 1000", ())))?;
 /// let report = store.check().records::<Note>().run()?;
@@ -110,13 +105,7 @@ impl CheckReport {
     /// Whether no problem was found.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert!(store.check().run()?.is_whole());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -128,13 +117,7 @@ impl CheckReport {
     /// The problems that were found.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// for problem in store.check().records::<Task>().run()?.problems() {
     ///     println!("{problem}");
     /// }
@@ -148,13 +131,7 @@ impl CheckReport {
     /// How many records were read as their types.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.check().records::<Task>().run()?.records(), 2);
     /// assert_eq!(store.check().run()?.records(), 0, "no type was named");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -170,11 +147,8 @@ impl Store {
     /// [`Check::records`]; as of one moment unless a problem is found. It reads the whole file, and writers go on.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record)]
-    /// # struct Note { #[record(key)] id: i64, text: String }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("notes.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
+    /// # #[derive(Record)] struct Note { #[record(key)] id: i64, text: String }
     /// store.insert(&Note { id: 1, text: "one".into() })?;
     /// let report = store.check().records::<Note>().run()?;
     /// assert!(report.is_whole(), "{:?}", report.problems());
@@ -190,13 +164,7 @@ impl Check<'_> {
     /// Reads every record of the type too, also in named collections, and reports each that does not fit the type.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let report = store.check().records::<Task>().run()?;
     /// assert_eq!((report.is_whole(), report.records()), (true, 2));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -209,9 +177,8 @@ impl Check<'_> {
     /// As [`records`](Check::records), of a type that is made at run time.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, Store, dynamic};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store::{Kind, dynamic};
+    /// # let (directory, store) = touchstone_store_example::store()?;
     /// let task = dynamic::Type::new("task", [dynamic::Field::key("id", Kind::Integer)])?;
     /// store.dynamic(task).insert(&task.record([1.into()])?)?;
     /// assert_eq!(store.check().dynamic(task).run()?.records(), 1);

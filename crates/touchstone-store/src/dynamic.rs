@@ -126,9 +126,8 @@ impl Dynamic {
 /// A [`Dynamic`] borrowed from the file: its values in the order of the columns.
 ///
 /// ```
-/// # use touchstone_store::{Kind, Raw, Store, dynamic::{Field, Type}};
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("words.db"))?;
+/// # use touchstone_store::{Kind, Raw, dynamic::{Field, Type}};
+/// # let (directory, store) = touchstone_store_example::store()?;
 /// let word = Type::new("word", [Field::key("word", Kind::Text)])?;
 /// store.dynamic(word).insert(&word.record(["emma".into()])?)?;
 /// store.snapshot()?.dynamic(word).each_view(|view| {
@@ -144,9 +143,8 @@ impl<'a> View<'a> {
     /// The values. Texts are UTF-8.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, Raw, Store, dynamic::{Field, Type}};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # use touchstone_store::{Kind, Raw, dynamic::{Field, Type}};
+    /// # let (directory, store) = touchstone_store_example::store()?;
     /// # let word = Type::new("word", [Field::key("word", Kind::Text)])?;
     /// # store.dynamic(word).insert(&word.record(["emma".into()])?)?;
     /// let mut bytes = 0;
@@ -237,9 +235,8 @@ impl Snapshot {
     /// The records of a type made at run time.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let (directory, store) = touchstone_store_example::store()?;
     /// let word = Type::new("word", [Field::key("word", Kind::Text)])?;
     /// assert_eq!(store.snapshot()?.dynamic(word).count()?, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -252,9 +249,8 @@ impl Snapshot {
     /// The records of such a type in a named collection.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let (directory, store) = touchstone_store_example::store()?;
     /// let word = Type::new("word", [Field::key("word", Kind::Text)])?;
     /// assert_eq!(store.snapshot()?.dynamic_collection(word, "Emma")?.count()?, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -271,9 +267,8 @@ impl Transaction<'_> {
     /// The records of a type made at run time.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let (directory, store) = touchstone_store_example::store()?;
     /// let word = Type::new("word", [Field::key("word", Kind::Text)])?;
     /// store.write(|transaction| transaction.dynamic(word).insert(&word.record(["emma".into()])?))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -285,9 +280,8 @@ impl Transaction<'_> {
     /// The records of such a type in a named collection, which is created if there is none.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
+    /// # let (directory, store) = touchstone_store_example::store()?;
     /// let word = Type::new("word", [Field::key("word", Kind::Text)])?;
     /// store.write(|transaction| {
     ///     transaction.dynamic_collection(word, "Emma")?.insert(&word.record(["handsome".into()])?)
@@ -350,9 +344,8 @@ impl Store {
     /// The records of a type made at run time; each call is a transaction of its own.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Key, Type}};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("words.db"))?;
+    /// # use touchstone_store::{Kind, dynamic::{Field, Key, Type}};
+    /// # let (directory, store) = touchstone_store_example::store()?;
     /// let word = Type::new("word", [Field::key("word", Kind::Text)])?;
     /// store.dynamic(word).put(&word.record(["emma".into()])?)?;
     /// assert!(store.dynamic(word).get(&Key::from("emma"))?.is_some());
@@ -367,9 +360,8 @@ impl Store {
 /// A type's records in a store; each call is a transaction of its own: see [`Store::dynamic`].
 ///
 /// ```
-/// # use touchstone_store::{Kind, Store, dynamic::{Field, Key, Type}};
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("words.db"))?;
+/// # use touchstone_store::{Kind, dynamic::{Field, Key, Type}};
+/// # let (directory, store) = touchstone_store_example::store()?;
 /// let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
 /// let words = store.dynamic(word);
 /// words.insert_all(&[word.record(["emma".into(), 865.into()])?, word.record(["heir".into(), 6.into()])?])?;
@@ -389,10 +381,7 @@ impl Single<'_> {
     /// As [`Store::insert`].
     ///
     /// ```
-    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("words.db"))?;
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let (directory, store, word) = touchstone_store_example::words()?;
     /// let emma = word.record(["emma".into(), 865.into()])?;
     /// store.dynamic(word).insert(&emma)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -407,10 +396,7 @@ impl Single<'_> {
     /// As [`Store::insert_all`].
     ///
     /// ```
-    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("words.db"))?;
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let (directory, store, word) = touchstone_store_example::words()?;
     /// let emma = word.record(["emma".into(), 865.into()])?;
     /// assert_eq!(store.dynamic(word).insert_all([&emma])?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -425,10 +411,7 @@ impl Single<'_> {
     /// As [`Store::put`].
     ///
     /// ```
-    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("words.db"))?;
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let (directory, store, word) = touchstone_store_example::words()?;
     /// let emma = word.record(["emma".into(), 865.into()])?;
     /// store.dynamic(word).put(&emma)?;
     /// store.dynamic(word).put(&emma)?;
@@ -444,10 +427,7 @@ impl Single<'_> {
     /// As [`Store::put_all`].
     ///
     /// ```
-    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("words.db"))?;
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let (directory, store, word) = touchstone_store_example::words()?;
     /// let emma = word.record(["emma".into(), 865.into()])?;
     /// assert_eq!(store.dynamic(word).put_all([&emma, &emma])?, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -462,10 +442,7 @@ impl Single<'_> {
     /// As [`Store::replace`].
     ///
     /// ```
-    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("words.db"))?;
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let (directory, store, word) = touchstone_store_example::words()?;
     /// let emma = word.record(["emma".into(), 865.into()])?;
     /// assert!(!store.dynamic(word).replace(&emma)?, "there is none to replace");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -480,10 +457,8 @@ impl Single<'_> {
     /// As [`Store::remove`].
     ///
     /// ```
-    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Key, Type}};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("words.db"))?;
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # use touchstone_store::dynamic::Key;
+    /// # let (directory, store, word) = touchstone_store_example::words()?;
     /// assert!(!store.dynamic(word).remove(&Key::from("emma"))?, "there is none to remove");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -497,10 +472,8 @@ impl Single<'_> {
     /// As [`Store::get`].
     ///
     /// ```
-    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Key, Type}};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("words.db"))?;
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # use touchstone_store::dynamic::Key;
+    /// # let (directory, store, word) = touchstone_store_example::words()?;
     /// assert_eq!(store.dynamic(word).get(&Key::from("emma"))?, None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -514,10 +487,7 @@ impl Single<'_> {
     /// As [`Store::all`].
     ///
     /// ```
-    /// # use touchstone_store::{Kind, Store, dynamic::{Field, Type}};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("words.db"))?;
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let (directory, store, word) = touchstone_store_example::words()?;
     /// assert!(store.dynamic(word).all()?.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -7,11 +7,7 @@ use std::path::Path;
 /// The kind of a failure, for a program to act on.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// use touchstone_store::ErrorKind;
 ///
 /// let task = Task { id: 1, title: "write".into(), due: None };
@@ -142,11 +138,7 @@ impl Error {
     /// SQLite's extended result code, if SQLite failed.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let failed = store.write(|transaction| transaction.sql(|sql| sql.execute("no such statement", ())));
     /// // SQLITE_ERROR
     /// assert_eq!(failed.err().and_then(|error| error.sqlite_code()), Some(1));

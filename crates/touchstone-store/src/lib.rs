@@ -15,8 +15,7 @@
 //!     due: Option<i64>,
 //! }
 //!
-//! # let directory = tempfile::tempdir()?;
-//! # let path = directory.path().join("tasks.db");
+//! # let (directory, path) = touchstone_store_example::path()?;
 //! let store = Store::open(&path)?;
 //! store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
 //!

@@ -17,8 +17,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 /// ```
 /// use touchstone_store::{Durability, ErrorKind, Options};
 ///
-/// # let directory = tempfile::tempdir()?;
-/// # let path = directory.path().join("tasks.db");
+/// # let (directory, path) = touchstone_store_example::path()?;
 /// let store = Options::new().durability(Durability::Strict).open(&path)?;
 /// assert_eq!(store.durability(), Durability::Strict);
 ///
@@ -45,8 +44,7 @@ pub enum Durability {
 /// ```
 /// use touchstone_store::{Cipher, EncryptionKey, Options};
 ///
-/// # let directory = tempfile::tempdir()?;
-/// # let path = directory.path().join("shared.db");
+/// # let (directory, path) = touchstone_store_example::path()?;
 /// // A file that SQLCipher's own tools read too: `pragma key = "x'0707…07'"`.
 /// let store = Options::new().key(EncryptionKey::raw([7; 32])).cipher(Cipher::SqlCipher).open(&path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -108,8 +106,7 @@ impl EncryptionKey {
     /// ```
     /// use touchstone_store::{EncryptionKey, ErrorKind, Options};
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("secrets.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let store = Options::new().key(EncryptionKey::raw([7; 32])).open(&path)?;
     /// drop(store);
     /// let error = Options::new().key(EncryptionKey::raw([8; 32])).open(&path).err();
@@ -129,8 +126,7 @@ impl EncryptionKey {
     /// ```
     /// use touchstone_store::{EncryptionKey, ErrorKind, Options, Store};
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let key = EncryptionKey::passphrase("correct horse battery staple");
     /// drop(Options::new().key(key).open(&path)?);
     /// let error = Store::open(&path).expect_err("the file is encrypted");
@@ -167,8 +163,7 @@ impl fmt::Debug for EncryptionKey {
 /// ```
 /// use touchstone_store::{Durability, Options};
 ///
-/// # let directory = tempfile::tempdir()?;
-/// # let path = directory.path().join("tasks.db");
+/// # let (directory, path) = touchstone_store_example::path()?;
 /// let store = Options::new().durability(Durability::Strict).page_size(16_384).open(&path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -213,8 +208,7 @@ impl Options {
     /// ```
     /// use touchstone_store::{Durability, Options};
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let store = Options::new().open(&path)?;
     /// assert_eq!(store.durability(), Durability::Consistent);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -229,8 +223,7 @@ impl Options {
     /// ```
     /// use touchstone_store::{Durability, Options};
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let cache = Options::new().durability(Durability::Process).open(&path)?;
     /// assert_eq!(cache.durability(), Durability::Process);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -248,8 +241,7 @@ impl Options {
     /// ```
     /// use touchstone_store::Options;
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let store = Options::new().exclusive(true).open(&path)?;
     /// # if cfg!(unix) {
     /// assert!(store.is_exclusive()?);
@@ -267,11 +259,7 @@ impl Options {
     /// A store that only reads leaves both there when it is closed; the next store that can write removes them.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// use touchstone_store::{ErrorKind, Options};
     ///
     /// let reader = Options::new().read_only(true).open(store.path())?;
@@ -290,8 +278,7 @@ impl Options {
     /// ```
     /// use touchstone_store::{ErrorKind, Options};
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let error = Options::new().create(false).open(&path).expect_err("there is no such file");
     /// assert_eq!(error.kind(), ErrorKind::NotFound);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -308,8 +295,7 @@ impl Options {
     /// ```
     /// use touchstone_store::{ErrorKind, Options};
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let error = Options::new().page_size(5000).open(&path).expect_err("it is no power of two");
     /// assert_eq!(error.kind(), ErrorKind::Invalid);
     /// let store = Options::new().page_size(16_384).open(&path)?;
@@ -342,8 +328,7 @@ impl Options {
     /// ```
     /// use touchstone_store::Options;
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let store = Options::new().cache_bytes(64 << 20).open(&path)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -361,8 +346,7 @@ impl Options {
     /// use std::time::Duration;
     /// use touchstone_store::Options;
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let store = Options::new().busy_timeout(Duration::from_millis(200)).open(&path)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -378,8 +362,7 @@ impl Options {
     /// ```
     /// use touchstone_store::Options;
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let store = Options::new().checkpoint_pages(10_000).open(&path)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -396,8 +379,7 @@ impl Options {
     /// ```
     /// use touchstone_store::Options;
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let store = Options::new().log_bytes_max(1 << 30).open(&path)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -413,8 +395,7 @@ impl Options {
     /// ```
     /// use touchstone_store::{EncryptionKey, ErrorKind, Options};
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let options = Options::new().key(EncryptionKey::raw([7; 32]));
     /// drop(options.clone().open(&path)?);
     /// let other = options.key(EncryptionKey::raw([8; 32])).open(&path).err();
@@ -432,8 +413,7 @@ impl Options {
     /// ```
     /// use touchstone_store::{Cipher, EncryptionKey, Options};
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let key = EncryptionKey::raw([7; 32]);
     /// let store = Options::new().key(key).cipher(Cipher::SqlCipher).open(&path)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -453,8 +433,7 @@ impl Options {
     /// ```
     /// use touchstone_store::Options;
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// assert!(Options::new().vfs("no such one").open(&path).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

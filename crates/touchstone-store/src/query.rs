@@ -99,13 +99,7 @@ impl<'s, T: Record, S> Query<'s, T, S> {
     /// fails as [`Invalid`](crate::ErrorKind::Invalid).
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let snapshot = store.snapshot()?;
     /// let early = snapshot.query::<Task>().filter(|task| task.due.lt(30)).filter(|task| task.title.starts_with("w"));
     /// assert_eq!(early.count()?, 1);
@@ -128,13 +122,7 @@ impl<'s, T: Record, S> Query<'s, T, S> {
     /// equal: the order is always the same. Without an order, records come in the order in which they are found.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let snapshot = store.snapshot()?;
     /// let first = snapshot.query::<Task>().order(|task| task.due.descending()).first()?;
     /// assert_eq!(first.map(|task| task.title), Some("write".into()));
@@ -151,13 +139,7 @@ impl<'s, T: Record, S> Query<'s, T, S> {
     /// At most this many records.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let one = store.snapshot()?.query::<Task>().order(|task| task.id.descending()).limit(1).all()?;
     /// assert_eq!(one[0].id, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -171,13 +153,7 @@ impl<'s, T: Record, S> Query<'s, T, S> {
     /// Skips this many records first.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let rest = store.snapshot()?.query::<Task>().order(|task| task.id.ascending()).offset(1).all()?;
     /// assert_eq!(rest[0].id, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -202,13 +178,7 @@ impl<'s, T: Record> Query<'s, T> {
     /// The records.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.due.is_null()).all()?.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -229,13 +199,7 @@ impl<'s, T: Record> Query<'s, T> {
     /// The first record, if there is one.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let first = store.snapshot()?.query::<Task>().order(|task| task.title.ascending()).first()?;
     /// assert_eq!(first.map(|task| task.title), Some("rest".into()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -256,13 +220,7 @@ impl<'s, T: Record> Query<'s, T> {
     /// The number of records.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.due.is_null()).count()?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -276,13 +234,7 @@ impl<'s, T: Record> Query<'s, T> {
     /// Passes the records to `visit` one by one, until it returns `false`.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let mut titles = Vec::new();
     /// store.snapshot()?.query::<Task>().order(|task| task.id.ascending()).each(|task| {
     ///     titles.push(task.title);
@@ -301,13 +253,7 @@ impl<'s, T: Record> Query<'s, T> {
     /// Passes the records to `visit` one by one, borrowed from the page and not copied, until it returns `false`.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let mut letters = 0;
     /// store.snapshot()?.query::<Task>().filter(|task| task.due.is_null()).each_view(|task| {
     ///     letters += task.title.len();
@@ -326,13 +272,7 @@ impl<'s, T: Record> Query<'s, T> {
     /// The records one by one, as an iterator: for more records than memory holds.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let snapshot = store.snapshot()?;
     /// let titles: Vec<String> =
     ///     snapshot.query::<Task>().rows()?.map(|task| Ok(task?.title)).collect::<touchstone_store::Result<_>>()?;
@@ -349,13 +289,7 @@ impl<'s, T: Record> Query<'s, T> {
     /// How the query would run: by pages or by a statement, and with which plan of SQLite.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let explanation = store.snapshot()?.query::<Task>().filter(|task| task.id.eq(1)).explain()?;
     /// assert_eq!(explanation.plan, ["SEARCH task USING INTEGER PRIMARY KEY (rowid=?)"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -328,7 +328,7 @@ pub trait Key: Clone + Ord + 'static {}
 /// A value to look up a key by: the key itself, or a borrowed form of it (`str` for `String`).
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// #[derive(Record)]
 /// struct Word {
 ///     #[record(key)]
@@ -336,8 +336,6 @@ pub trait Key: Clone + Ord + 'static {}
 ///     count: u64,
 /// }
 ///
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("words.db"))?;
 /// store.insert(&Word { word: "emma".into(), count: 865 })?;
 /// // A `&str` finds what has a `String` for its key.
 /// assert!(store.get::<Word>("emma")?.is_some());
@@ -432,13 +430,7 @@ impl<T: Record, Q: KeyPart + ?Sized> Finds<T> for Q where T::Key: Borrow<Q> {}
 /// A column of `T` that holds an `F`, to build queries with.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
 /// use touchstone_store::Column;
 ///
 /// let due: Column<Task, Option<i64>> = Task::COLUMNS.due;

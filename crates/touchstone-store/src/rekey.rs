@@ -29,8 +29,7 @@ impl Store {
     /// # #[derive(Record)]
     /// # struct Note { #[record(key)] id: i64 }
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("notes.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let store = Store::open(&path)?;
     /// store.insert(&Note { id: 1 })?;
     /// drop(store);

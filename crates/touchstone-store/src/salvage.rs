@@ -53,13 +53,7 @@ pub struct SalvageReport {
 /// The rows that a salvage saved of one table, and its losses. See [`SalvageReport`] for how to get one.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
 /// # drop(store);
 /// # let (damaged, saved) = (directory.path().join("tasks.db"), directory.path().join("saved.db"));
 /// let report = Store::salvage(&damaged, touchstone_store::Options::new(), &saved)?;
@@ -92,13 +86,7 @@ impl SalvageReport {
     /// Every table that was there, in the order of the file.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// # drop(store);
     /// # let (damaged, saved) = (directory.path().join("tasks.db"), directory.path().join("saved.db"));
     /// let report = Store::salvage(&damaged, touchstone_store::Options::new(), &saved)?;
@@ -113,13 +101,7 @@ impl SalvageReport {
     /// Names of tables, indexes, views and triggers that could not be made again.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// # drop(store);
     /// # let (damaged, saved) = (directory.path().join("tasks.db"), directory.path().join("saved.db"));
     /// let report = Store::salvage(&damaged, touchstone_store::Options::new(), &saved)?;
@@ -134,13 +116,7 @@ impl SalvageReport {
     /// Whether the newest commits, which were still in the log, could not be read.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// # drop(store);
     /// # let (damaged, saved) = (directory.path().join("tasks.db"), directory.path().join("saved.db"));
     /// let report = Store::salvage(&damaged, touchstone_store::Options::new(), &saved)?;
@@ -155,13 +131,7 @@ impl SalvageReport {
     /// Rows that are in the new store, of all tables.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// # drop(store);
     /// # let (damaged, saved) = (directory.path().join("tasks.db"), directory.path().join("saved.db"));
     /// let report = Store::salvage(&damaged, touchstone_store::Options::new(), &saved)?;
@@ -176,13 +146,7 @@ impl SalvageReport {
     /// Whether nothing was lost, as far as can be known.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// # drop(store);
     /// # let (damaged, saved) = (directory.path().join("tasks.db"), directory.path().join("saved.db"));
     /// let report = Store::salvage(&damaged, touchstone_store::Options::new(), &saved)?;

@@ -13,13 +13,7 @@ use std::fmt;
 /// [`Store::snapshot`](crate::Store::snapshot).
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
 /// let snapshot = store.snapshot()?;
 /// store.remove::<Task>(&1)?;
 /// assert!(snapshot.get::<Task>(&1)?.is_some(), "it sees what was there when it was taken");
@@ -35,13 +29,7 @@ pub struct Snapshot {
 /// The version of the data that a snapshot sees. Two snapshots of one version see the same data.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
 /// let version = || store.read(|snapshot| Ok(snapshot.version()));
 /// let before = version()?;
 /// assert_eq!(before, version()?, "nothing was committed between the two");
@@ -72,11 +60,8 @@ impl Snapshot {
     /// The records of a type.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record)]
-    /// # struct Task { #[record(key)] id: i64 }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
+    /// # #[derive(Record)] struct Task { #[record(key)] id: i64 }
     /// let none = store.read(|snapshot| snapshot.of::<Task>().all())?;
     /// assert!(none.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -88,11 +73,7 @@ impl Snapshot {
     /// The records of a type in a collection of that name. A collection that was never written to is empty.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.write(|transaction| {
     ///     let task = Task { id: 1, title: "write".into(), due: None };
     ///     transaction.collection::<Task>("inbox")?.insert(&task)
@@ -118,13 +99,7 @@ impl Snapshot {
     /// The record with that key.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let title = store.read(|snapshot| Ok(snapshot.get::<Task>(&2)?.map(|task| task.title)))?;
     /// assert_eq!(title.as_deref(), Some("rest"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -139,13 +114,7 @@ impl Snapshot {
     /// A query of a type's records.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let due = store.read(|snapshot| snapshot.query::<Task>().filter(|task| task.due.le(20)).all())?;
     /// assert_eq!(due.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -157,13 +126,7 @@ impl Snapshot {
     /// The version of the data that the snapshot sees; none in the rare case that too many commits came while it began.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let (one, other) = (store.snapshot()?, store.snapshot()?);
     /// assert_eq!(one.version(), other.version());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -175,13 +138,7 @@ impl Snapshot {
     /// The connection, for SQL that typed queries cannot express. It reads the same snapshot.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let longest: i64 = store.read(|snapshot| {
     ///     snapshot.sql(|sql| sql.query_row("select max(length(title)) from task", (), |row| row.get(0)))
     /// })?;

@@ -81,8 +81,7 @@ impl Store {
     /// ```
     /// use touchstone_store::Store;
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let store = Store::open(&path)?;
     /// assert_eq!(store.path(), path);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -109,13 +108,7 @@ impl Store {
     /// waits, hold a [`snapshot`](Store::snapshot) instead, which the store watches from its beginning.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let (all, due) = store.read(|snapshot| {
     ///     let all = snapshot.of::<Task>().count()?;
     ///     let due = snapshot.query::<Task>().filter(|task| task.due.is_not_null()).count()?;
@@ -135,11 +128,7 @@ impl Store {
     /// [`Options::log_bytes_max`]). While one is held, a thread of the store looks at the log four times a second.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let before = store.snapshot()?;
     /// store.insert(&Task { id: 1, title: "write".into(), due: None })?;
     /// assert_eq!(before.of::<Task>().count()?, 0);
@@ -159,11 +148,8 @@ impl Store {
     /// transaction is under way at a time; the others wait, first come first served.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record)]
-    /// # struct Account { #[record(key)] id: i64, balance: i64 }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("bank.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
+    /// # #[derive(Record)] struct Account { #[record(key)] id: i64, balance: i64 }
     /// store.insert_all(&[Account { id: 1, balance: 10 }, Account { id: 2, balance: 0 }])?;
     /// store.write(|transaction| {
     ///     transaction.update::<Account>(&1, |account| account.balance -= 5)?;
@@ -186,11 +172,7 @@ impl Store {
     /// As [`write`](Store::write), for work that fails with an error of the program's own.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// #[derive(Debug)]
     /// enum Failure {
     ///     Store(touchstone_store::Error),
@@ -225,12 +207,7 @@ impl Store {
     /// starts the threads that follow commits; they end with the store.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let late = feed.query::<Task>().filter(|task| task.due.lt(10)).watch()?;
     /// store.insert(&task(1, Some(5)))?;
@@ -248,12 +225,7 @@ impl Store {
     /// A [`Feed`] for live queries. The [`Mode`] says how it keeps updates that the program has not taken.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// use touchstone_store::{Mode, Overflow};
     ///
     /// let feed = store.feed_with(Mode::Every { batches: 1000, overflow: Overflow::Block })?;
@@ -282,12 +254,7 @@ impl Store {
     /// and may call a record's own code. It is for tests, and for programs that commit and look in one thread.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let late = feed.query::<Task>().filter(|task| task.due.lt(10)).watch()?;
     /// store.insert(&task(1, Some(50)))?;
@@ -309,8 +276,7 @@ impl Store {
     /// ```
     /// use touchstone_store::Store;
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// assert_eq!(Store::open(&path)?.path(), path);
     /// # assert!(Store::open(&path)?.path().is_absolute());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -323,11 +289,7 @@ impl Store {
     /// How often the log was flushed for commits since the store was opened: commits that waited together shared one.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.insert(&Task { id: 1, title: "write".into(), due: None })?;
     /// assert_eq!(store.flushes(), 0, "a commit waits for no flush unless it asks for one");
     /// store.write(|transaction| {
@@ -347,8 +309,7 @@ impl Store {
     /// ```
     /// use touchstone_store::{Durability, Options};
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let store = Options::new().durability(Durability::Strict).open(&path)?;
     /// assert_eq!(store.durability(), Durability::Strict);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -363,8 +324,7 @@ impl Store {
     /// ```
     /// use touchstone_store::Options;
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// # if cfg!(unix) {
     /// assert!(Options::new().exclusive(true).open(&path)?.is_exclusive()?);
     /// # }
@@ -414,8 +374,7 @@ impl Options {
     /// ```
     /// use touchstone_store::{EncryptionKey, Options};
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("tasks.db");
+    /// # let (directory, path) = touchstone_store_example::path()?;
     /// let store = Options::new().key(EncryptionKey::raw([7; 32])).page_size(8192).open(&path)?;
     /// assert_eq!(store.path(), path);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

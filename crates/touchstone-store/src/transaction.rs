@@ -19,11 +19,7 @@ const ROLLBACK: &str = "rollback to touchstone_part; release touchstone_part";
 /// A transaction that is under way. Get one from [`Store::write`](crate::Store::write).
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// store.write(|transaction| {
 ///     transaction.insert(&Task { id: 1, title: "write".into(), due: None })?;
 ///     // It sees what it has written itself; others do so once it is committed.
@@ -53,13 +49,7 @@ impl<'s> Transaction<'s> {
     /// The records of a type.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// store.write(|transaction| {
     ///     let mut tasks = transaction.of::<Task>();
     ///     tasks.remove(&1)?;
@@ -76,11 +66,8 @@ impl<'s> Transaction<'s> {
     /// ten thousand open as quickly as one.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone)]
-    /// # struct Task { #[record(key)] id: i64 }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
+    /// # #[derive(Record, Clone)] struct Task { #[record(key)] id: i64 }
     /// store.write(|transaction| transaction.collection::<Task>("inbox")?.insert(&Task { id: 1 }))?;
     /// let count = store.read(|snapshot| snapshot.collection::<Task>("inbox")?.count())?;
     /// assert_eq!(count, 1);
@@ -96,11 +83,7 @@ impl<'s> Transaction<'s> {
     /// Inserts a record.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.write(|transaction| transaction.insert(&Task { id: 1, title: "write".into(), due: None }))?;
     /// assert_eq!(store.all::<Task>()?.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -115,11 +98,7 @@ impl<'s> Transaction<'s> {
     /// Inserts all the records, or none of them. It is quicker than single inserts.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let tasks: Vec<Task> = (0..100).map(|id| Task { id, title: format!("task {id}"), due: None }).collect();
     /// assert_eq!(store.write(|transaction| transaction.insert_all(&tasks))?, 100);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -134,13 +113,7 @@ impl<'s> Transaction<'s> {
     /// Inserts a record, or replaces the one with its key.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// store.write(|transaction| transaction.put(&Task { id: 2, title: "sleep".into(), due: None }))?;
     /// assert!(store.get::<Task>(&2)?.is_some_and(|task| task.title == "sleep"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -155,13 +128,7 @@ impl<'s> Transaction<'s> {
     /// Inserts or replaces all the records, or none of them.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let task = |id| Task { id, title: format!("task {id}"), due: None };
     /// assert_eq!(store.write(|transaction| transaction.put_all(&[task(2), task(3)]))?, 2);
     /// assert_eq!(store.all::<Task>()?.len(), 3);
@@ -177,13 +144,7 @@ impl<'s> Transaction<'s> {
     /// Replaces the record with that key; returns whether there was one.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let there = store.write(|transaction| {
     ///     transaction.replace(&Task { id: 3, title: "sleep".into(), due: None })
     /// })?;
@@ -200,13 +161,7 @@ impl<'s> Transaction<'s> {
     /// Replaces the records with these keys; returns how many of them there were.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let task = |id| Task { id, title: format!("task {id}"), due: None };
     /// assert_eq!(store.write(|transaction| transaction.replace_all(&[task(2), task(3)]))?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -221,11 +176,8 @@ impl<'s> Transaction<'s> {
     /// Changes the record with that key; returns whether there was one.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record)]
-    /// # struct Task { #[record(key)] id: i64, done: bool }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
+    /// # #[derive(Record)] struct Task { #[record(key)] id: i64, done: bool }
     /// store.insert(&Task { id: 1, done: false })?;
     /// store.write(|transaction| transaction.update::<Task>(&1, |task| task.done = true))?;
     /// assert!(store.get::<Task>(&1)?.is_some_and(|task| task.done));
@@ -248,13 +200,7 @@ impl<'s> Transaction<'s> {
     /// Removes the record with that key; returns whether there was one.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// store.write(|transaction| transaction.remove::<Task>(&1))?;
     /// assert_eq!(store.all::<Task>()?.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -269,13 +215,7 @@ impl<'s> Transaction<'s> {
     /// The record with that key, as this transaction sees it.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let due = store.write(|transaction| Ok(transaction.get::<Task>(&1)?.and_then(|task| task.due)))?;
     /// assert_eq!(due, Some(20));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -290,13 +230,7 @@ impl<'s> Transaction<'s> {
     /// A query of a type's records, as this transaction sees them.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let late = store.write(|transaction| {
     ///     let late = transaction.query::<Task>().filter(|task| task.due.lt(30)).all()?;
     ///     for task in &late {
@@ -314,11 +248,10 @@ impl<'s> Transaction<'s> {
     /// Runs a part that can be undone alone: if `work` fails, nothing of the part stays, and the transaction goes on.
     ///
     /// ```
-    /// # use touchstone_store::{Error, ErrorKind, Record, Store};
+    /// # use touchstone_store::{Error, ErrorKind, Record};
     /// # #[derive(Record)]
     /// # struct Task { #[record(key)] id: i64 }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let (directory, store) = touchstone_store_example::store()?;
     /// store.write(|transaction| {
     ///     transaction.insert(&Task { id: 1 })?;
     ///     let part: Result<(), Error> = transaction.savepoint(|transaction| {
@@ -360,11 +293,7 @@ impl<'s> Transaction<'s> {
     /// when it is to be committed.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.insert(&Task { id: 1, title: "may be lost with the power".into(), due: None })?;
     /// store.write(|transaction| {
     ///     transaction.durable();
@@ -410,13 +339,7 @@ impl<'s> Transaction<'s> {
     /// changes are restored after the call. The connection's rollback hook belongs to the store.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let changed = store.write(|transaction| {
     ///     transaction.sql(|sql| sql.execute("update task set title = upper(title) where due is null", ()))
     /// })?;

@@ -16,9 +16,7 @@ impl Store {
     /// [sets it](Transaction::set_user_version).
     ///
     /// ```
-    /// # use touchstone_store::Store;
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// assert_eq!(store.user_version()?, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -34,9 +32,7 @@ impl Snapshot {
     /// The version that the program gave to its data here, as [`Store::user_version`].
     ///
     /// ```
-    /// # use touchstone_store::Store;
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let snapshot = store.snapshot()?;
     /// store.write(|transaction| transaction.set_user_version(1))?;
     /// assert_eq!(snapshot.user_version()?, 0, "as it was when the snapshot was taken");
@@ -54,11 +50,8 @@ impl Transaction<'_> {
     /// The version that the program gave to its data here, as this transaction sees it: 0 if it never gave one.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record)]
-    /// # struct Task { #[record(key)] id: i64, minutes: i64 }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
+    /// # #[derive(Record)] struct Task { #[record(key)] id: i64, minutes: i64 }
     /// # store.insert(&Task { id: 1, minutes: 2 })?;
     /// store.write(|transaction| {
     ///     // What were hours are minutes from version 1 on.
@@ -81,9 +74,8 @@ impl Transaction<'_> {
     /// Gives the program's data a version. It is part of the transaction, as the changes of the data are.
     ///
     /// ```
-    /// # use touchstone_store::{Error, ErrorKind, Store};
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store::{Error, ErrorKind};
+    /// # let (directory, store) = touchstone_store_example::store()?;
     /// store.write(|transaction| transaction.set_user_version(3))?;
     /// let undone: Result<(), Error> = store.write(|transaction| {
     ///     transaction.set_user_version(4)?;

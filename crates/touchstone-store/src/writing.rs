@@ -12,11 +12,7 @@ use std::marker::PhantomData;
 /// One type's records in one collection, to read and write.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// store.write(|transaction| {
 ///     let mut tasks = transaction.of::<Task>();
 ///     tasks.insert(&Task { id: 1, title: "write".into(), due: None })?;
@@ -44,15 +40,14 @@ impl<T: Record> Writing<'_, T> {
     /// The records, for code that only reads.
     ///
     /// ```
-    /// # use touchstone_store::{Reading, Record, Result, Store};
+    /// # use touchstone_store::{Reading, Record, Result};
     /// # #[derive(Record)]
     /// # struct Task { #[record(key)] id: i64 }
     /// fn is_empty(tasks: &Reading<'_, Task>) -> Result<bool> {
     ///     Ok(tasks.count()? == 0)
     /// }
     ///
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # let (directory, store) = touchstone_store_example::store()?;
     /// assert!(store.write(|transaction| is_empty(transaction.of::<Task>().reading()))?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -68,13 +63,7 @@ impl<T: Record> Writing<'_, T> {
     /// The record with that key, as this transaction sees it.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// store.write(|transaction| {
     ///     assert!(transaction.of::<Task>().get(&2)?.is_some());
     ///     Ok(())
@@ -91,13 +80,7 @@ impl<T: Record> Writing<'_, T> {
     /// Every record.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let tasks = store.write(|transaction| transaction.of::<Task>().all())?;
     /// assert_eq!(tasks.len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -112,13 +95,7 @@ impl<T: Record> Writing<'_, T> {
     /// How many records there are.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.write(|transaction| transaction.of::<Task>().count())?, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -132,13 +109,7 @@ impl<T: Record> Writing<'_, T> {
     /// Calls `visit` with a borrowed view of every record, until it returns `false`. No record is copied.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let mut letters = 0;
     /// store.write(|transaction| {
     ///     transaction.of::<Task>().each_view(|task| {
@@ -159,11 +130,8 @@ impl<T: Record> Writing<'_, T> {
     /// A query of the records. A program cannot write while it iterates over the query's rows: it collects them first.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record)]
-    /// # struct Task { #[record(key)] id: i64, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
+    /// # #[derive(Record)] struct Task { #[record(key)] id: i64, due: Option<i64> }
     /// # store.insert_all(&[Task { id: 1, due: Some(20) }, Task { id: 2, due: None }])?;
     /// store.write(|transaction| {
     ///     let mut tasks = transaction.of::<Task>();
@@ -199,11 +167,7 @@ impl<T: Record> Writing<'_, T> {
     /// Inserts a record.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.write(|transaction| {
     ///     transaction.of::<Task>().insert(&Task { id: 1, title: "write".into(), due: None })
     /// })?;
@@ -220,11 +184,7 @@ impl<T: Record> Writing<'_, T> {
     /// Inserts all the records, or none of them; returns how many. It costs less than single inserts.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let tasks: Vec<Task> = (0..100).map(|id| Task { id, title: format!("task {id}"), due: None }).collect();
     /// let inserted = store.write(|transaction| transaction.collection::<Task>("inbox")?.insert_all(&tasks))?;
     /// assert_eq!(inserted, 100);
@@ -240,13 +200,7 @@ impl<T: Record> Writing<'_, T> {
     /// Inserts a record, or replaces the one with its key. Columns of the file that the type does not know stay.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// store.write(|transaction| {
     ///     transaction.of::<Task>().put(&Task { id: 2, title: "sleep".into(), due: None })
     /// })?;
@@ -263,13 +217,7 @@ impl<T: Record> Writing<'_, T> {
     /// Inserts or replaces all the records, or none of them; returns how many were given.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let task = |id| Task { id, title: format!("task {id}"), due: None };
     /// let written = store.write(|transaction| transaction.of::<Task>().put_all(&[task(2), task(3)]))?;
     /// assert_eq!((written, store.all::<Task>()?.len()), (2, 3));
@@ -285,13 +233,7 @@ impl<T: Record> Writing<'_, T> {
     /// Replaces the record with that key; returns whether there was one. Columns that the type does not know stay.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let there = store.write(|transaction| {
     ///     transaction.of::<Task>().replace(&Task { id: 2, title: "sleep".into(), due: None })
     /// })?;
@@ -308,13 +250,7 @@ impl<T: Record> Writing<'_, T> {
     /// Replaces the records with these keys; returns how many of them there were.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let task = |id| Task { id, title: format!("task {id}"), due: None };
     /// let replaced = store.write(|transaction| transaction.of::<Task>().replace_all(&[task(2), task(3)]))?;
     /// assert_eq!((replaced, store.all::<Task>()?.len()), (1, 2));
@@ -330,13 +266,7 @@ impl<T: Record> Writing<'_, T> {
     /// Changes the record with that key; returns whether there was one.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// use touchstone_store::ErrorKind;
     ///
     /// store.write(|transaction| transaction.of::<Task>().update(&1, |task| task.due = None))?;
@@ -368,13 +298,7 @@ impl<T: Record> Writing<'_, T> {
     /// Removes the record with that key; returns whether there was one.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert!(store.write(|transaction| transaction.of::<Task>().remove(&1))?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -388,13 +312,7 @@ impl<T: Record> Writing<'_, T> {
     /// Removes the records for which the condition is true; returns how many.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let removed = store.write(|transaction| transaction.of::<Task>().remove_where(|task| task.due.lt(30)))?;
     /// assert_eq!(removed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -422,13 +340,7 @@ impl<T: Record> Writing<'_, T> {
     /// Removes every record; returns how many there were.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.write(|transaction| transaction.of::<Task>().clear())?, 2);
     /// assert!(store.all::<Task>()?.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -114,6 +114,7 @@ fn the_lab_names_no_subject() {
         "crates/xtask/",
         "crates/touchstone-store/",
         "crates/touchstone-store-derive/",
+        "crates/touchstone-store-example/",
         "crates/touchstone-sync/",
         "crates/touchstone-sync-client/",
     ];

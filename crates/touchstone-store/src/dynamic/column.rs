@@ -65,8 +65,7 @@ impl Column {
     /// The column's name in the file.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let word = touchstone_store_example::word()?;
     /// assert_eq!(word.column("word")?.name(), "word");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -105,8 +104,7 @@ impl Column {
     /// The value equals the other.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let word = touchstone_store_example::word()?;
     /// let six = word.column("count")?.eq(6)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -120,8 +118,7 @@ impl Column {
     /// The value differs from the other.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let word = touchstone_store_example::word()?;
     /// let others = word.column("count")?.ne(6)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -135,8 +132,7 @@ impl Column {
     /// The value is less than the other.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let word = touchstone_store_example::word()?;
     /// let rare = word.column("count")?.lt(6)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -150,8 +146,7 @@ impl Column {
     /// The value is less than the other, or equal.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let word = touchstone_store_example::word()?;
     /// let rare = word.column("count")?.le(6)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -165,8 +160,7 @@ impl Column {
     /// The value is greater than the other.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let word = touchstone_store_example::word()?;
     /// let frequent = word.column("count")?.gt(5.5)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -180,8 +174,7 @@ impl Column {
     /// The value is greater than the other, or equal.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let word = touchstone_store_example::word()?;
     /// let frequent = word.column("count")?.ge(6)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -195,8 +188,7 @@ impl Column {
     /// The value lies between the two, both included.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let word = touchstone_store_example::word()?;
     /// let some = word.column("count")?.between(6, 865)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -210,8 +202,7 @@ impl Column {
     /// The value is one of the others.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let word = touchstone_store_example::word()?;
     /// let two = word.column("count")?.is_in([6.into(), 865.into()])?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -226,8 +217,7 @@ impl Column {
     /// The value is NULL.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let word = touchstone_store_example::word()?;
     /// let none = word.column("count")?.is_null();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -239,8 +229,7 @@ impl Column {
     /// The text begins with this prefix.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let word = touchstone_store_example::word()?;
     /// let begins = word.column("word")?.starts_with("em")?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -257,8 +246,7 @@ impl Column {
     /// The text contains this part.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let word = touchstone_store_example::word()?;
     /// let has = word.column("word")?.contains("mm")?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -280,8 +268,7 @@ impl Column {
     /// The least value first; NULLs are less than all others.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let word = touchstone_store_example::word()?;
     /// let order = word.column("count")?.ascending();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -293,8 +280,7 @@ impl Column {
     /// The greatest value first.
     ///
     /// ```
-    /// # use touchstone_store::{Kind, dynamic::{Field, Type}};
-    /// # let word = Type::new("word", [Field::key("word", Kind::Text), Field::new("count", Kind::Integer)])?;
+    /// # let word = touchstone_store_example::word()?;
     /// let order = word.column("count")?.descending();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

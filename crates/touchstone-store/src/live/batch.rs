@@ -8,12 +8,7 @@ use super::update::{SubscriptionId, Update};
 /// newest update of each, and is a [resync](Batch::is_resync) unless the feed is one of [`Mode::Latest`].
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// let feed = store.feed()?;
 /// let all = feed.query::<Task>().watch_count()?;
 /// let one = feed.watch::<Task>(&1)?;
@@ -48,12 +43,7 @@ impl Batch {
     /// only for one opened [`Store`](crate::Store).
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let all = feed.query::<Task>().watch()?;
     /// store.insert(&task(1, Some(20)))?;
@@ -70,12 +60,7 @@ impl Batch {
     /// updates lead from the results that the receiver had to those now, without the results in between.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// use touchstone_store::{Mode, Overflow};
     ///
     /// let feed = store.feed_with(Mode::Every { batches: 1, overflow: Overflow::Resync })?;
@@ -94,12 +79,7 @@ impl Batch {
     /// The number of updates.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let (all, one) = (feed.query::<Task>().watch()?, feed.watch::<Task>(&1)?);
     /// store.insert(&task(1, None))?;
@@ -114,12 +94,7 @@ impl Batch {
     /// Whether there is no update. No batch that a feed gives is empty.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// # let feed = store.feed()?;
     /// # let all = feed.query::<Task>().watch()?;
     /// # store.insert(&task(1, None))?;
@@ -134,12 +109,7 @@ impl Batch {
     /// The updates, in no particular order.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let all = feed.query::<Task>().watch()?;
     /// store.insert(&task(1, None))?;
@@ -155,12 +125,7 @@ impl Batch {
     /// there are many subscriptions, go through the updates, and find each one's subscription by [`Update::id`].
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let (one, two) = (feed.watch::<Task>(&1)?, feed.watch::<Task>(&2)?);
     /// store.insert(&task(1, None))?;
@@ -187,12 +152,7 @@ impl IntoIterator for Batch {
 /// The updates of a [`Batch`], one by one.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// # let feed = store.feed()?;
 /// # let all = feed.query::<Task>().watch()?;
 /// # store.insert(&task(1, None))?;

@@ -8,12 +8,7 @@ use std::sync::Arc;
 /// The records that came into a result, and those that left it. A record that changed is among both.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// store.insert(&task(1, Some(10)))?;
 /// let feed = store.feed()?;
 /// let soon = feed.query::<Task>().filter(|task| task.due.lt(50)).watch()?;
@@ -46,12 +41,7 @@ impl<T: Record> Delta<T> {
     /// The records that left their places, as they were, in order: gone, moved or changed.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.insert(&task(1, None))?;
     /// let feed = store.feed()?;
     /// let all = feed.query::<Task>().watch()?;
@@ -76,12 +66,7 @@ impl<T: Record> Delta<T> {
     /// The records that came to their places, as they are, in order: new, moved or changed.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let all = feed.query::<Task>().watch()?;
     /// store.insert_all(&[task(1, None), task(2, None)])?;

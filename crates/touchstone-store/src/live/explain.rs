@@ -5,11 +5,7 @@ use std::fmt;
 /// The structure that serves a subscription.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// use touchstone_store::Structure;
 ///
 /// let feed = store.feed()?;
@@ -35,12 +31,7 @@ pub enum Structure {
 /// How a subscription is followed, and the cost of that. It prints as text for people.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// store.insert(&task(1, Some(20)))?;
 /// let feed = store.feed()?;
 /// let before = |day| feed.query::<Task>().filter(|task| task.due.lt(day)).order(|task| task.due.ascending());

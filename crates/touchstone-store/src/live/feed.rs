@@ -34,12 +34,7 @@ pub use super::mailbox::{Mode, Overflow};
 /// [closed](Feed::close), and with its store, which it does not keep open.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// let feed = store.feed()?;
 /// let urgent = feed.query::<Task>().filter(|task| task.due.lt(30)).order(|task| task.due.ascending()).watch()?;
 /// assert!(urgent.results().is_empty());
@@ -110,12 +105,7 @@ impl Feed {
     /// those that [`watch_all`](Feed::watch_all) begins together.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let next = feed.query::<Task>().order(|task| task.due.ascending()).limit(1).watch()?;
     /// store.insert_all(&[task(1, Some(20)), task(2, Some(10))])?;
@@ -131,12 +121,7 @@ impl Feed {
     /// Watches the record with a key, which may not exist yet. The result is that record, or empty.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let one = feed.watch::<Task>(&1)?;
     /// assert!(one.results().first().is_none());
@@ -176,12 +161,7 @@ impl Feed {
     /// together, and not one by one.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.insert_all(&[task(1, Some(5)), task(2, Some(15))])?;
     /// let feed = store.feed()?;
     /// let decade = |from| feed.query::<Task>().filter(|task| task.due.ge(from).and(task.due.lt(from + 10)));
@@ -221,12 +201,7 @@ impl Feed {
     /// interrupted, its subscriber gets [`Expired`](crate::ErrorKind::Expired), and the statement runs again at once.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.insert_all(&[task(1, Some(20)), task(2, None)])?;
     /// let feed = store.feed()?;
     /// let sums = feed.watch_sql("select count(*), sum(due) from task where id < ?1", [100.into()])?;
@@ -313,12 +288,7 @@ impl<'f, T: Record> Query<'f, T, &'f Feed> {
     /// update. Records come in the query's order; if it has none, in one that the store chooses and keeps.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.insert_all(&[task(1, Some(20)), task(2, None)])?;
     /// let feed = store.feed()?;
     /// let due = feed.query::<Task>().filter(|task| task.due.is_not_null()).watch()?;
@@ -338,12 +308,7 @@ impl<'f, T: Record> Query<'f, T, &'f Feed> {
     /// Watches the number of records: an update comes when it changes.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let due = feed.query::<Task>().filter(|task| task.due.is_not_null()).watch_count()?;
     /// assert_eq!(due.count(), 0);
@@ -369,12 +334,7 @@ impl Feed {
     /// A feed is also an iterator, which does the same:
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let all = feed.query::<Task>().watch_count()?;
     /// store.insert(&task(1, Some(20)))?;
@@ -397,11 +357,7 @@ impl Feed {
     /// As [`next`](Feed::next), but waits for at most this time; `None` also after it.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// use std::time::Duration;
     ///
     /// let feed = store.feed()?;
@@ -419,11 +375,7 @@ impl Feed {
     /// As [`next`](Feed::next), but does not wait; `None` also if there is no batch yet.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// assert!(store.feed()?.try_next()?.is_none(), "nobody has written");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -439,12 +391,7 @@ impl Feed {
     /// [`Stream`].
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// use std::sync::Arc;
     /// use std::task::{Context, Poll, Wake};
     /// use std::thread::Thread;
@@ -487,12 +434,7 @@ impl Feed {
     /// subscribing, let a clone listen.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// use std::sync::mpsc;
     ///
     /// let feed = store.feed()?;
@@ -527,12 +469,7 @@ impl Feed {
     /// Ends the feed. Pending batches can still be taken; then there are no more.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let all = feed.query::<Task>().watch()?;
     /// store.insert(&task(1, None))?;
@@ -585,12 +522,7 @@ fn ended(why: Ended<Error>) -> Error {
 /// callback; [`cancel`](Listener::cancel) does.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// let feed = store.feed()?;
 /// let all = feed.query::<Task>().watch()?;
 /// let listener = feed.clone().listen(|batch| println!("version {}: {} updates", batch.version(), batch.len()))?;
@@ -606,12 +538,7 @@ impl Listener {
     /// listeners wait for each other forever.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let all = feed.query::<Task>().watch()?;
     /// let listener = feed.clone().listen(|_| ())?;
@@ -627,12 +554,7 @@ impl Listener {
     /// The message of the callback's panic, if it panicked. It is not called again; the feed and the store go on.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let all = feed.query::<Task>().watch()?;
     /// let listener = feed.clone().listen(|_| panic!("it was not meant to be called"))?;
@@ -654,11 +576,7 @@ impl Listener {
     /// Waits until the listener has ended. A call within the callback would wait for itself.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let listener = feed.clone().listen(|_| ())?;
     /// feed.close();

@@ -28,12 +28,7 @@ const WAKERS_MAX: usize = 1024;
 /// Which batches a feed keeps until a receiver takes them.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// use touchstone_store::{Mode, Overflow};
 ///
 /// let newest = store.feed()?;
@@ -67,12 +62,7 @@ pub enum Mode {
 /// How a feed reacts if it is full, because no receiver has come for too long.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// use touchstone_store::{ErrorKind, Mode, Overflow};
 ///
 /// let feed = store.feed_with(Mode::Every { batches: 1, overflow: Overflow::End })?;

@@ -13,12 +13,7 @@ use std::sync::Arc;
 /// A record that results share: it is read in place, and freed with its last owner.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// store.insert(&task(1, Some(20)))?;
 /// let feed = store.feed()?;
 /// let all = feed.query::<Task>().watch()?;
@@ -72,12 +67,7 @@ impl<T: PartialEq> PartialEq<T> for Shared<T> {
 /// are however long they are kept. But a kept record is not freed: keep the newest results, and those to compare with.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// store.insert_all(&[task(1, Some(20)), task(2, Some(10))])?;
 /// let feed = store.feed()?;
 /// let mut by_date = feed.query::<Task>().order(|task| task.due.ascending()).watch()?;
@@ -132,12 +122,7 @@ impl<T: Record> Results<T> {
     /// The version of the records: the commit that led to them.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let all = feed.query::<Task>().watch()?;
     /// store.insert(&task(1, None))?;
@@ -155,12 +140,7 @@ impl<T: Record> Results<T> {
     /// The number of records.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.insert(&task(1, None))?;
     /// assert_eq!(store.feed()?.query::<Task>().watch()?.results().len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -177,11 +157,7 @@ impl<T: Record> Results<T> {
     /// Whether there is none.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// assert!(store.feed()?.query::<Task>().watch()?.results().is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -203,12 +179,7 @@ impl<T: Record> Results<T> {
     /// The record at this place, found in logarithmic time.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.insert_all(&[task(1, None), task(2, None), task(3, None)])?;
     /// let feed = store.feed()?;
     /// let last = feed.query::<Task>().order(|task| task.id.descending()).watch()?;
@@ -224,12 +195,7 @@ impl<T: Record> Results<T> {
     /// The first record, or the only one.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.insert(&task(7, None))?;
     /// assert_eq!(store.feed()?.watch::<Task>(&7)?.results().first(), Some(&task(7, None)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -242,12 +208,7 @@ impl<T: Record> Results<T> {
     /// The record at this place, to keep without the others.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.insert(&task(1, None))?;
     /// let kept = store.feed()?.query::<Task>().watch()?.results().shared(0);
     /// assert_eq!(kept.map(|task| task.id), Some(1));
@@ -261,12 +222,7 @@ impl<T: Record> Results<T> {
     /// The records, in order.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.insert_all(&[task(1, Some(20)), task(2, Some(10))])?;
     /// let feed = store.feed()?;
     /// let all = feed.query::<Task>().watch()?;
@@ -285,12 +241,7 @@ impl<T: Record> Results<T> {
     /// The records in a list of the caller's own, which shares them.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.insert_all(&[task(1, None), task(2, None)])?;
     /// let mut tasks = store.feed()?.query::<Task>().watch()?.results().to_vec();
     /// tasks.reverse();
@@ -316,12 +267,7 @@ impl<T: Record> Results<T> {
     /// both share in memory are skipped.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// use touchstone_store::Difference;
     ///
     /// store.insert(&task(1, None))?;
@@ -385,12 +331,7 @@ impl<'r, T: Record> IntoIterator for &'r Results<T> {
 /// The records of [`Results`], one by one.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// store.insert(&task(1, None))?;
 /// let feed = store.feed()?;
 /// let all = feed.query::<Task>().watch()?;
@@ -442,12 +383,7 @@ impl<T> FusedIterator for Records<'_, T> {}
 /// among the newer ones; both are in order. A record that moved is removed and inserted.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// use touchstone_store::Difference;
 ///
 /// store.insert_all(&[task(1, Some(10)), task(2, Some(20)), task(3, Some(30))])?;

@@ -7,11 +7,7 @@ use std::sync::Arc;
 /// The rows of a watched statement at one version. Clones share them.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// # let feed = store.feed()?;
 /// let numbers = feed.watch_sql("select 1 as one union all select ?1", [2.into()])?;
 /// let rows: Vec<_> = numbers.rows().iter().map(<[_]>::to_vec).collect();
@@ -33,11 +29,7 @@ impl SqlRows {
     /// The version of the commit after which the statement gave these rows.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// # let feed = store.feed()?;
     /// let one = feed.watch_sql("select 1", [])?;
     /// assert_eq!(one.rows().version(), one.rows().clone().version());
@@ -51,11 +43,7 @@ impl SqlRows {
     /// The names of the columns.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// # let feed = store.feed()?;
     /// let one = feed.watch_sql("select 1 as one, 2 as two", [])?;
     /// assert_eq!(one.rows().columns(), ["one", "two"]);
@@ -69,11 +57,7 @@ impl SqlRows {
     /// The number of rows.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// # let feed = store.feed()?;
     /// assert_eq!(feed.watch_sql("select 1", [])?.rows().len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -86,11 +70,7 @@ impl SqlRows {
     /// Whether there are no rows.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// # let feed = store.feed()?;
     /// assert!(feed.watch_sql("select 1 where false", [])?.rows().is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -103,11 +83,7 @@ impl SqlRows {
     /// The values of the row at this position.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// # let feed = store.feed()?;
     /// let pair = feed.watch_sql("select 1, 'one'", [])?;
     /// assert_eq!(pair.rows().get(0), Some([1.into(), "one".into()].as_slice()));
@@ -122,11 +98,7 @@ impl SqlRows {
     /// The rows, in the statement's order.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// # let feed = store.feed()?;
     /// let numbers = feed.watch_sql("values (1), (2)", [])?;
     /// assert!(numbers.rows().iter().all(|row| row.len() == 1));
@@ -140,11 +112,7 @@ impl SqlRows {
     /// these rows. All rows before and after these ranges are the same.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// # let feed = store.feed()?;
     /// # store.insert_all(&[1, 2, 3].map(|id| Task { id, title: "write".into(), due: None }))?;
     /// let tasks = feed.watch_sql("select id, title from task order by id", [])?;

@@ -15,12 +15,7 @@ use std::fmt;
 /// A query, or a key, whose records are watched until this is dropped.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// let feed = store.feed()?;
 /// let all = feed.query::<Task>().watch()?;
 /// let id = all.id();
@@ -40,12 +35,7 @@ impl<T: Record> Subscription<T> {
     /// Identifies the updates of this subscription.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// use std::collections::HashMap;
     ///
     /// let feed = store.feed()?;
@@ -66,12 +56,7 @@ impl<T: Record> Subscription<T> {
     /// because rows of that time are not freed before; see [`take_results`](Subscription::take_results).
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.insert(&task(1, None))?;
     /// let feed = store.feed()?;
     /// let all = feed.query::<Task>().watch()?;
@@ -88,12 +73,7 @@ impl<T: Record> Subscription<T> {
     /// Takes the first result out of the subscription, which then has none: those of the updates replace it.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.insert(&task(1, None))?;
     /// let feed = store.feed()?;
     /// let mut all = feed.query::<Task>().watch()?;
@@ -116,12 +96,7 @@ impl<T: Record> Subscription<T> {
     /// How the store follows the subscription, and the costs of that.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// use touchstone_store::Structure;
     ///
     /// let feed = store.feed()?;
@@ -139,12 +114,7 @@ impl<T: Record> Subscription<T> {
     /// Ends the subscription, as dropping it does: no batch that is taken afterwards has an update of it.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let all = feed.query::<Task>().watch()?;
     /// store.insert(&task(1, None))?;
@@ -164,12 +134,7 @@ impl<T> fmt::Debug for Subscription<T> {
 /// A query whose records are counted, until this is dropped.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// let feed = store.feed()?;
 /// let all = feed.query::<Task>().watch_count()?;
 /// store.insert(&task(1, None))?;
@@ -189,11 +154,7 @@ impl CountSubscription {
     /// Identifies the updates of this subscription.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let (one, other) = (feed.query::<Task>().watch_count()?, feed.query::<Task>().watch_count()?);
     /// assert_ne!(one.id(), other.id());
@@ -207,12 +168,7 @@ impl CountSubscription {
     /// The number of records at the beginning: updates come after it.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.insert(&task(1, None))?;
     /// assert_eq!(store.feed()?.query::<Task>().watch_count()?.count(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -225,12 +181,7 @@ impl CountSubscription {
     /// How the store follows the subscription, and the costs of that: it holds none of the counted records.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.insert(&task(1, None))?;
     /// let feed = store.feed()?;
     /// assert_eq!(feed.query::<Task>().watch_count()?.explain()?.rows, 0);
@@ -246,12 +197,7 @@ impl CountSubscription {
     /// Ends the subscription, as dropping it does: no batch that is taken afterwards has an update of it.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let all = feed.query::<Task>().watch_count()?;
     /// store.insert(&task(1, None))?;
@@ -265,12 +211,7 @@ impl CountSubscription {
 /// An SQL statement that is watched, until this is dropped.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
 /// store.insert(&task(2, None))?;
 /// let feed = store.feed()?;
 /// let titles = feed.watch_sql("select title from task order by title", [])?;
@@ -290,12 +231,7 @@ impl SqlSubscription {
     /// Identifies the updates of this subscription.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// # store.insert(&task(1, None))?;
     /// let feed = store.feed()?;
     /// let count = feed.watch_sql("select count(*) from task", [])?;
@@ -311,11 +247,7 @@ impl SqlSubscription {
     /// The first rows: updates come after them.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let feed = store.feed()?;
     /// let sums = feed.watch_sql("select 1 + ?1 as sum", [2.into()])?;
     /// assert_eq!(sums.rows().columns(), ["sum"]);
@@ -329,12 +261,7 @@ impl SqlSubscription {
     /// How the store follows the statement: the tables whose changes run it again, and the reason if every commit does.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// # store.insert(&task(1, None))?;
     /// let feed = store.feed()?;
     /// let count = feed.watch_sql("select count(*) from task", [])?.explain()?;
@@ -353,12 +280,7 @@ impl SqlSubscription {
     /// Ends the subscription, as dropping it does: no batch that is taken afterwards has an update of it.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # let task = |id, due| Task { id, title: format!("task {id}"), due };
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// # store.insert(&task(1, None))?;
     /// let feed = store.feed()?;
     /// let count = feed.watch_sql("select count(*) from task", [])?;

@@ -15,13 +15,7 @@ use std::marker::PhantomData;
 /// [`TooBig`](ErrorKind::TooBig).
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
 /// use touchstone_store::Condition;
 ///
 /// fn is_urgent(task: <Task as Record>::Columns) -> Condition<Task> {
@@ -245,13 +239,7 @@ impl Node {
 /// `&String`; for bytes a slice, or a reference to an array or to a vector.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
 /// let (text, owned, none) = ("rest", String::from("rest"), None::<i64>);
 /// let snapshot = store.snapshot()?;
 /// let count = |condition| snapshot.query::<Task>().filter(|_| condition).count();
@@ -366,13 +354,7 @@ impl<T> Condition<T> {
     /// True if both are true, false if one is false.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let snapshot = store.snapshot()?;
     /// let both = snapshot.query::<Task>().filter(|task| task.id.ge(1).and(task.due.is_null()));
     /// assert_eq!(both.count()?, 1);
@@ -386,13 +368,7 @@ impl<T> Condition<T> {
     /// True if one is true, false if both are false.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let snapshot = store.snapshot()?;
     /// let either = snapshot.query::<Task>().filter(|task| task.id.eq(1).or(task.due.is_null()));
     /// assert_eq!(either.count()?, 2);
@@ -406,13 +382,7 @@ impl<T> Condition<T> {
     /// True if the condition is false, and unknown if it is unknown.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let snapshot = store.snapshot()?;
     /// let others = snapshot.query::<Task>().filter(|task| task.title.contains("rest").not());
     /// assert_eq!(others.count()?, 1);
@@ -449,13 +419,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// The value equals the other.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.title.eq("rest")).count()?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -466,13 +430,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// The value differs from the other.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let snapshot = store.snapshot()?;
     /// assert_eq!(snapshot.query::<Task>().filter(|task| task.title.ne("rest")).count()?, 1);
     /// // A date that is NULL is not known to be another one.
@@ -486,13 +444,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// The value is less than the other.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.due.lt(21)).count()?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -503,13 +455,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// The value is less than the other, or equal.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.due.le(20)).count()?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -520,13 +466,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// The value is greater than the other.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.id.gt(1)).count()?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -537,13 +477,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// The value is greater than the other, or equal.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.id.ge(1)).count()?, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -554,13 +488,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// The value lies between the two, both included.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.due.between(10, 20)).count()?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -571,13 +499,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// The value is one of the others: at most 32,766 of them, unless the query is run by pages.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let wanted = ["rest", "sleep"];
     /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.title.is_in(wanted)).count()?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -590,13 +512,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// The value is NULL: never unknown.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.due.is_null()).count()?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -607,13 +523,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// The value is not NULL: never unknown.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.due.is_not_null()).count()?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -624,13 +534,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// The smallest first; NULL comes before all values.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let tasks = store.snapshot()?.query::<Task>().order(|task| task.due.ascending()).all()?;
     /// assert_eq!(tasks[0].due, None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -642,13 +546,7 @@ impl<T: Record, F: Field> Column<T, F> {
     /// The greatest first; NULL comes after all values.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let tasks = store.snapshot()?.query::<Task>().order(|task| task.due.descending()).all()?;
     /// assert_eq!(tasks[0].due, Some(20));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -662,13 +560,7 @@ impl<T: Record, F: Field<Plain = String>> Column<T, F> {
     /// The text begins with the other, byte for byte.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.title.starts_with("wr")).count()?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -681,13 +573,7 @@ impl<T: Record, F: Field<Plain = String>> Column<T, F> {
     /// The text contains the other, byte for byte.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.snapshot()?.query::<Task>().filter(|task| task.title.contains("es")).count()?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -713,13 +599,7 @@ pub(crate) fn after(prefix: &str) -> Option<String> {
 /// An order of records of `T`.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
 /// use touchstone_store::Order;
 ///
 /// let newest_first: Order<Task> = Task::COLUMNS.id.descending();

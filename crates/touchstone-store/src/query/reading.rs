@@ -8,13 +8,7 @@ use crate::record::{Finds, Record};
 /// One type's records in one collection, to read.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
 /// let (count, first) = store.read(|snapshot| {
 ///     let tasks = snapshot.of::<Task>();
 ///     Ok((tasks.count()?, tasks.get(&1)?))
@@ -28,13 +22,7 @@ impl<'s, T: Record> Reading<'s, T> {
     /// The record with that key.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert!(store.snapshot()?.of::<Task>().get(&2)?.is_some());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -49,13 +37,7 @@ impl<'s, T: Record> Reading<'s, T> {
     /// Every record.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.snapshot()?.of::<Task>().all()?.len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -72,13 +54,7 @@ impl<'s, T: Record> Reading<'s, T> {
     /// How many records there are.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.snapshot()?.of::<Task>().count()?, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -92,11 +68,8 @@ impl<'s, T: Record> Reading<'s, T> {
     /// Calls `visit` with a borrowed view of every record, until it returns `false`. No record is copied.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record)]
-    /// # struct Note { #[record(key)] id: i64, text: String }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("notes.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
+    /// # #[derive(Record)] struct Note { #[record(key)] id: i64, text: String }
     /// store.insert_all(&[Note { id: 1, text: "one".into() }, Note { id: 2, text: "two".into() }])?;
     /// let mut bytes = 0;
     /// store.read(|snapshot| {
@@ -118,13 +91,7 @@ impl<'s, T: Record> Reading<'s, T> {
     /// A query of the records.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// let snapshot = store.snapshot()?;
     /// let tasks = snapshot.of::<Task>();
     /// assert_eq!(tasks.query().filter(|task| task.title.eq("rest")).count()?, 1);

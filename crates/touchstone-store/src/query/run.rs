@@ -22,13 +22,7 @@ use std::marker::PhantomData;
 /// How a query runs.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record, Clone, Debug, PartialEq)]
-/// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
-/// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-/// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+/// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
 /// let explanation = store.snapshot()?.query::<Task>().filter(|task| task.title.contains("it")).explain()?;
 /// // No index can help, so the table's pages are read as they lie.
 /// assert!(explanation.by_pages);
@@ -275,11 +269,8 @@ fn explain_in<T: Record>(session: &Session, query: &Query<'_, T>) -> Result<Expl
 /// The records of a query, one by one.
 ///
 /// ```
-/// # use touchstone_store::{Record, Store};
-/// # #[derive(Record)]
-/// # struct Task { #[record(key)] id: i64 }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = Store::open(directory.path().join("tasks.db"))?;
+/// # use touchstone_store_example::*; let (directory, store) = store()?;
+/// # #[derive(Record)] struct Task { #[record(key)] id: i64 }
 /// # store.insert(&Task { id: 1 })?;
 /// let sum = store.read(|snapshot| {
 ///     let mut sum = 0;

@@ -14,11 +14,7 @@ impl Store {
     /// Inserts a record, in a transaction of its own.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// use touchstone_store::ErrorKind;
     ///
     /// let task = Task { id: 1, title: "write".into(), due: None };
@@ -46,11 +42,7 @@ impl Store {
     /// Inserts all the records, or none of them.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let tasks: Vec<Task> = (0..100).map(|id| Task { id, title: format!("task {id}"), due: None }).collect();
     /// assert_eq!(store.insert_all(&tasks)?, 100);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -65,11 +57,7 @@ impl Store {
     /// Inserts a record, or replaces the one with its key, in a transaction of its own.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// store.put(&Task { id: 1, title: "write".into(), due: None })?;
     /// store.put(&Task { id: 1, title: "write well".into(), due: None })?;
     /// assert_eq!(store.get::<Task>(&1)?.map(|task| task.title), Some("write well".into()));
@@ -94,11 +82,7 @@ impl Store {
     /// Inserts or replaces all the records, or none of them.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let task = |id| Task { id, title: format!("task {id}"), due: None };
     /// store.put_all(&[task(1), task(2)])?;
     /// store.put_all(&[task(2), task(3)])?;
@@ -115,11 +99,7 @@ impl Store {
     /// Replaces the record with that key, in a transaction of its own; returns whether there was one.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
+    /// # use touchstone_store_example::*; let (directory, store) = store()?;
     /// let task = Task { id: 1, title: "write".into(), due: None };
     /// assert!(!store.replace(&task)?, "there is none to replace");
     /// store.insert(&task)?;
@@ -144,13 +124,7 @@ impl Store {
     /// Removes the record with that key, in a transaction of its own; returns whether there was one.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert!(store.remove::<Task>(&1)?);
     /// assert!(!store.remove::<Task>(&1)?, "it is gone already");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -214,13 +188,7 @@ impl Store {
     /// Every record of a type, as they are committed now.
     ///
     /// ```
-    /// # use touchstone_store::{Record, Store};
-    /// # #[derive(Record, Clone, Debug, PartialEq)]
-    /// # struct Task { #[record(key)] id: i64, title: String, due: Option<i64> }
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = Store::open(directory.path().join("tasks.db"))?;
-    /// # store.insert(&Task { id: 1, title: "write".into(), due: Some(20) })?;
-    /// # store.insert(&Task { id: 2, title: "rest".into(), due: None })?;
+    /// # use touchstone_store_example::*; let (directory, store) = two_tasks()?;
     /// assert_eq!(store.all::<Task>()?.len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
