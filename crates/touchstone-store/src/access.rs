@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 
 /// A collection of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum CollectionRef {
     /// The type's own.
     Own,
     /// The named one of that number.
@@ -25,7 +25,7 @@ pub(crate) enum Which {
 /// A type's records in one collection.
 pub(crate) struct Access<'s, T> {
     pub(crate) leased: &'s Leased,
-    pub(crate) which: Which,
+    pub(crate) which: CollectionRef,
     /// The table's shape: the type's own, or one that is given if the type is made at run time.
     pub(crate) shape: &'static Shape,
     marker: PhantomData<fn() -> T>,
@@ -41,12 +41,12 @@ impl<T> Copy for Access<'_, T> {}
 
 impl<'s, T: Record> Access<'s, T> {
     #[inline]
-    pub(crate) fn new(leased: &'s Leased, which: Which) -> Access<'s, T> {
+    pub(crate) fn new(leased: &'s Leased, which: CollectionRef) -> Access<'s, T> {
         Access::shaped(leased, which, T::SHAPE)
     }
 
     #[inline]
-    pub(crate) fn shaped(leased: &'s Leased, which: Which, shape: &'static Shape) -> Access<'s, T> {
+    pub(crate) fn shaped(leased: &'s Leased, which: CollectionRef, shape: &'static Shape) -> Access<'s, T> {
         Access { leased, which, shape, marker: PhantomData }
     }
 
@@ -65,9 +65,9 @@ impl<'s, T: Record> Access<'s, T> {
         // An unwritten collection has no rows, even if the table has some: no collection has this number.
         const NOBODY: i64 = -1;
         let collection = match self.which {
-            Which::Own => None,
-            Which::Named(number) => Some(number),
-            Which::Unwritten => Some(NOBODY),
+            CollectionRef::Own => None,
+            CollectionRef::Named(number) => Some(number),
+            CollectionRef::Unwritten => Some(NOBODY),
         };
         session.table(self.shape, collection)
     }

@@ -2,8 +2,8 @@
 
 use crate::engine::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
+use crate::new_file::NewFile;
 use crate::options::Options;
-use crate::place::NewFile;
 use crate::session::Session;
 use crate::snapshot::Snapshot;
 use crate::store::Store;

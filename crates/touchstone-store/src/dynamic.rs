@@ -39,7 +39,7 @@ mod column;
 mod declared;
 mod value;
 
-use crate::access::{Access, Which};
+use crate::access::{Access, CollectionRef};
 use crate::cells::Cells;
 use crate::error::Result;
 use crate::live::feed::Feed;
@@ -243,7 +243,7 @@ impl Snapshot {
     /// ```
     #[must_use]
     pub fn dynamic(&self, of: Type) -> Reading<'_, Dynamic> {
-        Reading(Access::shaped(self.leased(), Which::Own, of.shape()))
+        Reading(Access::shaped(self.leased(), CollectionRef::Own, of.shape()))
     }
 
     /// The records of such a type in a named collection.

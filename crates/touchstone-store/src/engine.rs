@@ -9,15 +9,16 @@
 pub(crate) mod attached;
 pub(crate) mod authorizer;
 pub(crate) mod bare;
-pub(crate) mod bell;
+pub(crate) mod batch_insert;
+pub(crate) mod busy_handler;
 #[cfg(touchstone_canary)]
 pub mod canary;
 pub(crate) mod capture;
 pub(crate) mod cipher;
 mod classes;
+pub(crate) mod commit_watch;
 pub(crate) mod connection;
 pub(crate) mod entry;
-pub(crate) mod feed;
 mod file_id;
 pub(crate) mod fork;
 pub(crate) mod guard;
@@ -29,7 +30,6 @@ pub(crate) mod log_vfs;
 pub(crate) mod noise;
 pub(crate) mod page;
 pub(crate) mod pager;
-pub(crate) mod patience;
 pub(crate) mod pin;
 pub(crate) mod region;
 pub(crate) mod scan;

@@ -14,7 +14,7 @@ const GATHERING_PART: u32 = 2;
 #[derive(Default)]
 pub(crate) struct Flushes {
     state: Mutex<State, FLUSHES>,
-    bell: Condvar,
+    woken: Condvar,
     /// Wakes the thread that gathers commits, after each commit.
     arrival: Condvar,
 }
@@ -97,7 +97,7 @@ impl Flushes {
             if !state.under_way {
                 break;
             }
-            state = wait(&self.bell, state);
+            state = wait(&self.woken, state);
         }
         state.under_way = true;
         let state = self.gather(state);
@@ -125,7 +125,7 @@ impl Flushes {
     /// file lacks.
     pub(crate) fn fail(&self, error: &Error) {
         lock(&self.state).failed = Some(error.to_string());
-        self.bell.notify_all();
+        self.woken.notify_all();
     }
 
     fn end(&self, reached: u64, lasted: Duration, result: Result<()>) -> Result<()> {
@@ -144,7 +144,7 @@ impl Flushes {
         state.expected = state.committed - state.flushed + let_go as u64;
         let failed = state.failed.clone();
         drop(state);
-        self.bell.notify_all();
+        self.woken.notify_all();
         failed.map_or(Ok(()), |why| Err(lost(&why)))
     }
 }

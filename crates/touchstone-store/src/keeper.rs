@@ -3,29 +3,29 @@
 //! that are not used again, and lets a held snapshot expire if the log would grow without bound for it. Other processes
 //! may commit, so while snapshots are held here, the keeper looks at the log's length again and again.
 
-//             start             alarm                stop
+//             start            wake-up                stop
 //     absent -------> asleep ----------> watching ----------> ended
 //                       ^                   |
 //                       +-------------------+
 //           no snapshot is parked and no session is out
 //
-// A sleeping keeper waits for the alarm only, which may also stop it. A watching keeper looks at least every 50 ms
+// A sleeping keeper waits for the wake-up only, which may also stop it. A watching keeper looks at least every 50 ms
 // while snapshots are parked, and every 250 ms while sessions are out.
 //
 // The keeper's thread alone writes `copied`, `is_uncopied`, `tried` and `over_bytes`. Committing threads read `copied`,
-// to know when to ring the alarm. Relaxed is enough for it: the number guards no other memory, and a late value only
+// to know when to wake the keeper. Relaxed is enough for it: the number guards no other memory, and a late value only
 // means that the keeper wakes a few commits earlier or later. The protocol between the keeper and the owners of
 // snapshots is in `engine/lease.rs`, the one of parked snapshots in `readers.rs`.
 
-use crate::alarm::Alarm;
 use crate::engine::connection::Connection;
 use crate::engine::log::{LogIndex, LogPlace, LogState};
 use crate::engine::pin::Pin;
 use crate::engine::write_back::WriteBack;
 use crate::error::{Error, Result};
 use crate::flush::Flushes;
+use crate::keeper_wakeup::KeeperWakeup;
+use crate::new_file::companion;
 use crate::options::{Durability, Options};
-use crate::place::companion;
 use crate::readers::{Left, Owner, Readers};
 use crate::sync::{KEEPER_THREAD, Mutex, TRIED, lock};
 use crate::turn::Turns;
@@ -67,7 +67,7 @@ struct Shared {
     readers: Arc<Readers>,
     turns: Arc<Turns>,
     flushes: Arc<Flushes>,
-    alarm: Arc<Alarm>,
+    wakeup: Arc<KeeperWakeup>,
     /// How many frames of the log were copied after the last checkpoint.
     copied: AtomicU32,
     /// False if a flush failed while another process copied the log: frames that the disk may lack still count as
@@ -127,7 +127,7 @@ impl Keeper {
         readers: &Arc<Readers>,
         turns: &Arc<Turns>,
         flushes: &Arc<Flushes>,
-        alarm: Arc<Alarm>,
+        wakeup: Arc<KeeperWakeup>,
     ) -> Keeper {
         let shared = Shared {
             options: options.clone(),
@@ -135,7 +135,7 @@ impl Keeper {
             readers: Arc::clone(readers),
             turns: Arc::clone(turns),
             flushes: Arc::clone(flushes),
-            alarm,
+            wakeup,
             copied: AtomicU32::new(0),
             is_uncopied: AtomicBool::new(true),
             tried: Mutex::new(None),
@@ -150,7 +150,7 @@ impl Keeper {
     pub(crate) fn committed(&self) {
         if self.shared.new_frames().is_some_and(|new| new >= self.shared.options.checkpoint_pages) {
             self.start();
-            self.shared.alarm.checkpoint();
+            self.shared.wakeup.checkpoint();
         }
     }
 
@@ -164,7 +164,7 @@ impl Keeper {
             // Without the thread, the closing store or another process checkpoints the log: no data is lost.
             *thread = builder.spawn(move || shared.keep()).ok();
             if thread.is_some() {
-                self.shared.alarm.hear();
+                self.shared.wakeup.hear();
             } else {
                 drop(thread);
                 self.shared.readers.unwatched();
@@ -177,10 +177,10 @@ impl Keeper {
         std::mem::forget(std::mem::take(&mut self.thread));
     }
 
-    /// Stops the thread, if it is running. Otherwise the alarm does not ring, because even that costs a system call.
+    /// Stops the thread, if it is running. Otherwise it is not woken, because even that costs a system call.
     pub(crate) fn stop(&self) {
         if let Some(thread) = lock(&self.thread).take() {
-            self.shared.alarm.stop();
+            self.shared.wakeup.stop();
             // The thread returns no result.
             let _ = thread.join();
         }
@@ -192,7 +192,7 @@ impl Shared {
         let mut copier = None;
         let (mut period, mut late) = (None, Vec::new());
         loop {
-            let wishes = self.alarm.wait(period);
+            let wishes = self.wakeup.wait(period);
             if wishes.stop {
                 return;
             }
@@ -381,7 +381,7 @@ impl Shared {
         // This cannot fail: the keeper's own thread never holds the turn (the store's write lock) here.
         let Ok(_turn) = self.turns.take() else { return Ok(()) };
         self.readers.sweep(true);
-        connection.patience.limit_to(Duration::ZERO);
+        connection.busy_handler.limit_to(Duration::ZERO);
         self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_RESTART).map(drop)
     }
 
@@ -400,7 +400,7 @@ impl Shared {
         let owners =
             self.index.as_ref().and_then(LogIndex::state).map_or_else(Vec::new, |now| self.late_owners(now));
         self.readers.sweep(true);
-        connection.patience.limit_to(patience);
+        connection.busy_handler.limit_to(patience);
         // Truncated, because a restarted log keeps its length until the next commit, and would still look too long.
         let mut result = self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_TRUNCATE);
         // The first time, owners that are in a call leave it; the second time, their snapshots end too.

@@ -101,12 +101,10 @@
 extern crate self as touchstone_store;
 
 mod access;
-mod alarm;
 mod backup;
 mod begun;
 mod cells;
 mod check;
-mod courtesy;
 mod depth;
 #[doc(hidden)]
 pub mod derived;
@@ -115,18 +113,17 @@ pub mod dynamic;
 mod engine;
 mod error;
 mod flush;
-#[cfg(all(test, shuttle))]
-mod hand_off;
 mod idle;
 mod keeper;
+mod keeper_wakeup;
 #[cfg(all(test, shuttle))]
-mod lease_hand_off;
+mod lease_models;
 mod leased;
 mod live;
 pub mod nested;
+mod new_file;
 mod opening;
 mod options;
-mod place;
 mod query;
 mod readers;
 mod record;
@@ -137,6 +134,8 @@ mod snapshot;
 mod store;
 mod sync;
 mod table;
+#[cfg(all(test, shuttle))]
+mod thread_models;
 mod transaction;
 mod turn;
 mod user_version;
@@ -144,6 +143,7 @@ mod value;
 mod visitor;
 mod writer;
 mod writing;
+mod yielding;
 
 pub use begun::{Begun, Savepoint};
 pub use cells::Cells;

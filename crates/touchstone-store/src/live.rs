@@ -14,12 +14,12 @@ pub(crate) mod feed;
 mod held;
 mod interest;
 #[cfg(all(test, shuttle))]
-mod interest_hand_off;
+mod interest_models;
 pub(crate) mod link;
 mod load;
 mod mailbox;
 #[cfg(all(test, shuttle))]
-mod mailbox_hand_off;
+mod mailbox_models;
 pub(crate) mod observed;
 mod order;
 mod outbox;
@@ -28,7 +28,7 @@ mod residual;
 pub(crate) mod results;
 mod round;
 #[cfg(all(test, shuttle))]
-mod round_hand_off;
+mod round_models;
 mod row;
 mod set;
 mod sql;

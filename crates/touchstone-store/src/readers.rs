@@ -27,7 +27,6 @@
 // synchronization of threads or processes, is seen; a concurrent commit may be missed, and then the snapshot is of the
 // moment before it.
 
-use crate::alarm::Alarm;
 use crate::engine::connection::Connection;
 use crate::engine::fork::Origin;
 use crate::engine::lease::Lease;
@@ -36,6 +35,7 @@ use crate::engine::log::{LogIndex, LogState};
 use crate::engine::pin::Pin;
 use crate::error::Result;
 use crate::idle::{Idle, List};
+use crate::keeper_wakeup::KeeperWakeup;
 use crate::leased::Leased;
 use crate::options::Options;
 use crate::session::{Role, Session};
@@ -57,7 +57,7 @@ pub(crate) struct Readers {
     idle: Idle,
     /// Every connection, idle or out, with the handles that end its snapshot.
     all: Mutex<Vec<Known>, ALL>,
-    alarm: Arc<Alarm>,
+    wakeup: Arc<KeeperWakeup>,
     /// Closed after the connections.
     pin: Arc<Pin>,
 }
@@ -97,7 +97,7 @@ impl Readers {
     pub(crate) fn new(
         pin: &Arc<Pin>,
         options: &Options,
-        alarm: Arc<Alarm>,
+        wakeup: Arc<KeeperWakeup>,
         connection: Connection,
     ) -> Readers {
         let readers = Readers {
@@ -106,7 +106,7 @@ impl Readers {
             index: pin.index(),
             idle: Idle::default(),
             all: Mutex::default(),
-            alarm,
+            wakeup,
             pin: Arc::clone(pin),
         };
         let first = readers.register(Session::of(connection, options, Role::Reader));
@@ -166,12 +166,12 @@ impl Readers {
         let max = self.options.log_bytes_max;
         let file_bytes = |state: LogState| state.file_bytes().max(self.pin.bytes_at_first());
         let is_much = |state: LogState| file_bytes(state) > max || state.log_bytes() > max / PART;
-        hold == Hold::Long || self.alarm.is_heard() || index.state().is_some_and(is_much)
+        hold == Hold::Long || self.wakeup.is_heard() || index.state().is_some_and(is_much)
     }
 
     fn watch(&self, begins: bool) -> Watch {
         if begins {
-            self.alarm.watch();
+            self.wakeup.watch();
             Watch::Begins
         } else {
             Watch::AsBefore

@@ -2,8 +2,8 @@
 //! a call of its [`Leased`].
 
 use crate::cells::Cells;
+use crate::engine::batch_insert::Stopped;
 use crate::engine::connection::Connection;
-use crate::engine::feed::Stopped;
 use crate::engine::lease::Lease;
 use crate::engine::leased::Stoppable;
 use crate::engine::log::{LogIndex, LogState};

@@ -1,6 +1,6 @@
 //! A snapshot: everything as it was committed at one moment, until the snapshot is dropped or expires.
 
-use crate::access::{Access, Which};
+use crate::access::{Access, CollectionRef};
 use crate::error::{Error, Result};
 use crate::leased::Leased;
 use crate::query::{Query, Reading};
@@ -67,7 +67,7 @@ impl Snapshot {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn of<T: Record>(&self) -> Reading<'_, T> {
-        Reading(Access::new(self.leased(), Which::Own))
+        Reading(Access::new(self.leased(), CollectionRef::Own))
     }
 
     /// The records of a type in a collection of that name. A collection that was never written to is empty.
@@ -91,9 +91,10 @@ impl Snapshot {
     }
 
     /// The collection of that name.
-    pub(crate) fn which(&self, name: &str) -> Result<Which> {
-        self.leased()
-            .in_transaction(|session| Ok(session.collection(name)?.map_or(Which::Unwritten, Which::Named)))
+    pub(crate) fn which(&self, name: &str) -> Result<CollectionRef> {
+        self.leased().in_transaction(|session| {
+            Ok(session.collection(name)?.map_or(CollectionRef::Unwritten, CollectionRef::Named))
+        })
     }
 
     /// The record with that key.

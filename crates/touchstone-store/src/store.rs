@@ -1,10 +1,10 @@
 //! A store: the file, its write path, and its readers.
 
-use crate::alarm::Alarm;
 use crate::engine::pin::Pin;
 use crate::error::{Error, Result};
 #[cfg(test)]
 use crate::keeper::Keeper;
+use crate::keeper_wakeup::KeeperWakeup;
 use crate::leased::Leased;
 use crate::live::feed::{Feed, Mode};
 use crate::opening;
@@ -97,9 +97,9 @@ impl Store {
     pub(crate) fn open_with(path: &Path, options: Options) -> Result<Store> {
         let path = opening::absolute(path)?;
         let (options, pin, connection) = opening::open(&path, options)?;
-        let alarm = Arc::<Alarm>::default();
-        let readers = Arc::new(Readers::new(&pin, &options, Arc::clone(&alarm), connection));
-        let writes = WritePath::new(&path, &options, &pin, &readers, alarm);
+        let wakeup = Arc::<KeeperWakeup>::default();
+        let readers = Arc::new(Readers::new(&pin, &options, Arc::clone(&wakeup), connection));
+        let writes = WritePath::new(&path, &options, &pin, &readers, wakeup);
         let inner = Inner { path, options, readers, writes, pin };
         Ok(Store { inner: Arc::new(inner) })
     }

@@ -145,39 +145,39 @@ pub(crate) fn try_lock<T, const RANK: u8>(mutex: &Mutex<T, RANK>) -> Option<Mute
     Some(MutexGuard { guard, held: Held::of(mutex) })
 }
 
-/// Waits for the bell, a condition variable.
-pub(crate) fn wait<'s, T>(bell: &Condvar, guard: MutexGuard<'s, T>) -> MutexGuard<'s, T> {
+/// Waits on a condition variable.
+pub(crate) fn wait<'s, T>(woken: &Condvar, guard: MutexGuard<'s, T>) -> MutexGuard<'s, T> {
     let MutexGuard { guard, held } = guard;
     held.check_alone();
-    MutexGuard { guard: bell.wait(guard).unwrap_or_else(PoisonError::into_inner), held }
+    MutexGuard { guard: woken.wait(guard).unwrap_or_else(PoisonError::into_inner), held }
 }
 
-/// Waits for the bell, at most for that time, or in shuttle's models until it rings.
+/// Waits on a condition variable, at most for that time, or in shuttle's models until it is notified.
 pub(crate) fn wait_at_most<'s, T>(
-    bell: &Condvar,
+    woken: &Condvar,
     guard: MutexGuard<'s, T>,
     time: Duration,
 ) -> MutexGuard<'s, T> {
     let MutexGuard { guard, held } = guard;
     held.check_alone();
-    MutexGuard { guard: bell.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner).0, held }
+    MutexGuard { guard: woken.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner).0, held }
 }
 
-/// Waits for the bell, at most for that time; whether the time has passed.
+/// Waits on a condition variable, at most for that time; whether the time has passed.
 #[cfg(not(shuttle))]
 pub(crate) fn wait_for<'s, T, const RANK: u8>(
-    bell: &Condvar,
+    woken: &Condvar,
     _mutex: &'s Mutex<T, RANK>,
     guard: MutexGuard<'s, T>,
     time: Duration,
 ) -> (MutexGuard<'s, T>, bool) {
     let MutexGuard { guard, held } = guard;
     held.check_alone();
-    let (guard, result) = bell.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner);
+    let (guard, result) = woken.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner);
     (MutexGuard { guard, held }, result.timed_out() || time.is_zero())
 }
 
-/// Waits for the bell, at most for that time. In shuttle's models no time passes: other threads get a chance to run,
+/// Waits on a condition variable, at most for that time. In shuttle's models no time passes: other threads get a chance to run,
 /// then the time counts as over.
 #[cfg(shuttle)]
 pub(crate) fn wait_for<'s, T, const RANK: u8>(
@@ -338,9 +338,9 @@ mod tests {
 
     #[test]
     fn a_thread_waits_with_no_lock_but_its_own() {
-        let (bell, waiting, topics) =
+        let (woken, waiting, topics) =
             (Condvar::new(), Mutex::<_, ROOM>::new(()), Mutex::<_, TOPICS>::new(()));
-        let wait = || wait_for(&bell, &waiting, lock(&waiting), Duration::ZERO).1;
+        let wait = || wait_for(&woken, &waiting, lock(&waiting), Duration::ZERO).1;
         assert!(passes(wait));
         assert!(!passes(|| {
             let _topics = lock(&topics);

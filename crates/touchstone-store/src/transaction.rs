@@ -1,6 +1,6 @@
 //! A transaction: all of it is committed, or nothing.
 
-use crate::access::{Access, Which};
+use crate::access::{Access, CollectionRef};
 use crate::error::{Error, ErrorKind, Result};
 use crate::live::capture::Mark;
 use crate::query::Query;
@@ -224,7 +224,7 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// If the file cannot be read, or if a stored value does not fit its field's type.
     pub fn get<T: Record>(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
-        Access::new(&self.writer.session, Which::Own).get(key)
+        Access::new(&self.writer.session, CollectionRef::Own).get(key)
     }
 
     /// A query of a type's records, as this transaction sees them.
@@ -242,7 +242,7 @@ impl<'s> Transaction<'s> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn query<T: Record>(&self) -> Query<'_, T> {
-        Query::new(Access::new(&self.writer.session, Which::Own))
+        Query::new(Access::new(&self.writer.session, CollectionRef::Own))
     }
 
     /// Runs a part that can be undone alone: if `work` fails, nothing of the part stays, and the transaction goes on.
@@ -309,7 +309,7 @@ impl<'s> Transaction<'s> {
 
     /// The records of the table with that shape.
     pub(crate) fn shaped<T: Record>(&mut self, shape: &'static Shape) -> Writing<'_, T> {
-        Writing::new(self.writer, Which::Own, shape)
+        Writing::new(self.writer, CollectionRef::Own, shape)
     }
 
     /// The records of the table with that shape in a collection of that name, which is made if there is none.
@@ -322,7 +322,7 @@ impl<'s> Transaction<'s> {
         name: &str,
     ) -> Result<Writing<'_, T>> {
         let number = self.writer.in_transaction(|call| call.writable_collection(name))?;
-        Ok(Writing::new(self.writer, Which::Named(number), shape))
+        Ok(Writing::new(self.writer, CollectionRef::Named(number), shape))
     }
 
     pub(crate) fn writer(&self) -> &'s WriteSession {

@@ -21,7 +21,7 @@ struct State {
 struct Waiter {
     thread: ThreadId,
     called: Mutex<bool, CALLED>,
-    bell: Condvar,
+    woken: Condvar,
 }
 
 /// The turn; it is passed on when dropped.
@@ -42,7 +42,8 @@ impl Turns {
             None => state.owner = Some(me),
             Some(owner) if owner == me => return Err(AlreadyMine),
             Some(_) => {
-                let waiter = Arc::new(Waiter { thread: me, called: Mutex::new(false), bell: Condvar::new() });
+                let waiter =
+                    Arc::new(Waiter { thread: me, called: Mutex::new(false), woken: Condvar::new() });
                 state.waiting.push_back(Arc::clone(&waiter));
                 drop(state);
                 waiter.wait();
@@ -83,7 +84,7 @@ impl Waiter {
     fn wait(&self) {
         let mut called = lock(&self.called);
         while !*called {
-            called = wait(&self.bell, called);
+            called = wait(&self.woken, called);
         }
     }
 }
@@ -102,7 +103,7 @@ impl Drop for Turn<'_> {
         drop(state);
         if let Some(waiter) = next {
             *lock(&waiter.called) = true;
-            waiter.bell.notify_one();
+            waiter.woken.notify_one();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One type's records in one collection, as a transaction reaches them.
 
-use crate::access::{Access, Which};
+use crate::access::{Access, CollectionRef};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::sql::Sql;
 use crate::query::{Condition, Query, Reading};
@@ -30,7 +30,11 @@ pub struct Writing<'t, T> {
 }
 
 impl<'t, T: Record> Writing<'t, T> {
-    pub(crate) fn new(writer: &'t WriteSession, which: Which, shape: &'static Shape) -> Writing<'t, T> {
+    pub(crate) fn new(
+        writer: &'t WriteSession,
+        which: CollectionRef,
+        shape: &'static Shape,
+    ) -> Writing<'t, T> {
         let reading = Reading(Access::shaped(&writer.session, which, shape));
         Writing { reading, writer, transaction: PhantomData }
     }

@@ -1,14 +1,14 @@
 //! One connection to the file, with its settings and the statements that begin and end transactions.
 
 use super::bare;
+use super::batch_insert::Feed;
+use super::busy_handler::BusyHandler;
 use super::cipher;
-use super::feed::Feed;
 use super::fork::Origin;
 use super::guard::{self, Guard, Lent};
 use super::log::{LogIndex, LogState, Region};
 use super::log_file::LogFile;
 use super::pager::{Pages, damaged};
-use super::patience::Patience;
 use super::statement::Statement;
 use super::vfs_file::call;
 use crate::error::{Error, Result};
@@ -53,7 +53,7 @@ pub(crate) struct Connection {
     /// reads them.
     feeds: RefCell<HashMap<usize, Rc<Feed>>>,
     /// Dropped after the connection, whose busy handler it is.
-    pub(crate) patience: Box<Patience>,
+    pub(crate) busy_handler: Box<BusyHandler>,
     /// Dropped after the connection, whose authorizer uses it.
     pub(super) guard: Box<Guard>,
 }
@@ -219,11 +219,11 @@ impl Connection {
             look: OnceCell::new(),
             raw: Own { raw: ManuallyDrop::new(raw), origin: Origin::here() },
             feeds: RefCell::default(),
-            patience: Patience::new(options.busy_timeout),
+            busy_handler: BusyHandler::new(options.busy_timeout),
             guard: Box::default(),
         };
         // SAFETY: one thread has the connection at a time, and the connection is dropped before its busy handler.
-        unsafe { connection.patience.teach(connection.handle()) };
+        unsafe { connection.busy_handler.teach(connection.handle()) };
         configure(&connection.raw, options)?;
         if let Some(bytes) = options.cache_bytes {
             connection.cache(bytes);

@@ -69,7 +69,7 @@ impl Drop for Lent<'_> {
             touchstone_ask(handle, None, ptr::null_mut());
             ffi::sqlite3_commit_hook(handle, None, ptr::null_mut());
             touchstone_release_savepoints(handle, self.savepoints);
-            self.connection.patience.teach(handle);
+            self.connection.busy_handler.teach(handle);
         }
         guard.is_lent.set(self.was_lent);
         if self.was_lent {

@@ -17,7 +17,7 @@ const CHANGE: usize = 2;
 // other hints there, and nothing relies on them: a lost hint costs a wait of some milliseconds. Byte 133 is 0.
 /// Not 0 if a thread waits for the write lock.
 const ASKS_BYTE: usize = 132;
-/// Sixteen bits in the processor's byte order, one for each store that waits for commits: see `bell.rs`.
+/// Sixteen bits in the processor's byte order, one for each store that waits for commits: see `commit_watch.rs`.
 const WATCHES_BYTE: usize = 134;
 
 /// The positions, in 32-bit words, of the number of frames that are copied into the file, and of the number of those

@@ -7,7 +7,7 @@ use self::hooked::Keys;
 use super::changes::{Change, Changes, Gathered, HELD_MAX, Old};
 use super::observed::{Observed, Topic, Topics};
 use super::row::{Row, RowKey};
-use crate::access::{self, Which};
+use crate::access::{self, CollectionRef};
 use crate::cells::Cells;
 use crate::engine::capture::{has_triggers_or_cascades, while_captured};
 use crate::leased::Leased;
@@ -358,7 +358,7 @@ impl Capture {
 
 /// Whether the topic is of this table.
 fn is_of(topic: &Topic, section: &Section) -> bool {
-    let which = section.collection().map_or(Which::Own, Which::Named);
+    let which = section.collection().map_or(CollectionRef::Own, CollectionRef::Named);
     topic.which == which && topic.shape.name.eq_ignore_ascii_case(section.shape.name)
 }
 

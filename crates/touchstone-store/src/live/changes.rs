@@ -4,7 +4,7 @@
 use super::interest::{Interest, Look, Matter};
 use super::load;
 use super::row::{KeyBytes, Row, RowKey};
-use crate::access::{Access, Which};
+use crate::access::{Access, CollectionRef};
 use crate::cells::Cells;
 use crate::leased::Leased;
 use crate::record::{Columns, Record, Shape};
@@ -217,7 +217,7 @@ pub(crate) trait Gathered: Any + Send {
         &mut self,
         leased: &Leased,
         shape: &'static Shape,
-        which: Which,
+        which: CollectionRef,
         keys: Option<Vec<RowKey>>,
         is_doubtful: bool,
     );
@@ -268,7 +268,7 @@ impl<T: Record> Gathered for Changes<T> {
         &mut self,
         leased: &Leased,
         shape: &'static Shape,
-        which: Which,
+        which: CollectionRef,
         keys: Option<Vec<RowKey>>,
         is_doubtful: bool,
     ) {

@@ -1,9 +1,9 @@
 //! The live thread's inbox: committing threads put commits into it, subscribers put orders, and both wake the thread.
 //!
-//! `hand_off` orders commits and snapshots: a committing thread holds it from before the commit until the commit is in
+//! `thread_models` orders commits and snapshots: a committing thread holds it from before the commit until the commit is in
 //! the inbox, the live thread while it begins a snapshot and empties the inbox. So the live thread has taken exactly
-//! those of the store's commits that its snapshot sees. Lock order: `hand_off`, then the list of topics, an interest's
-//! `known`, the readers or `inbox`. A round locks `hand_off`, so a thread that holds it never waits for a round
+//! those of the store's commits that its snapshot sees. Lock order: `thread_models`, then the list of topics, an interest's
+//! `known`, the readers or `inbox`. A round locks `thread_models`, so a thread that holds it never waits for a round
 //! ([`Within`]). `inbox` guards the state of the rounds: no thread is at work; one is, from `take` to `leave`; or the
 //! rounds have ended.
 
@@ -14,7 +14,7 @@ use super::mailbox::Room;
 use super::observed::Observed;
 use super::round::Rounds;
 use super::thread::{Live, Order};
-use crate::engine::bell::Bell;
+use crate::engine::commit_watch::CommitWatch;
 use crate::engine::fork::Origin;
 use crate::engine::log::LogState;
 use crate::engine::pin::Pin;
@@ -101,7 +101,7 @@ pub(crate) struct Shared {
     origin: Origin,
     pub(crate) observed: Arc<Observed>,
     /// Held while a commit is made and handed over, and while a snapshot of the live thread begins.
-    hand_off: Mutex<(), HAND_OFF>,
+    thread_models: Mutex<(), HAND_OFF>,
     inbox: Mutex<Inbox, INBOX>,
     waiting: Condvar,
     pub(crate) room: Arc<Room>,
@@ -118,7 +118,7 @@ pub(crate) struct Link {
     /// The rounds read through these.
     readers: Arc<Readers>,
     /// The commit watch: wakes the watchers of other processes, and waits for their commits. `None` without an index.
-    bell: Option<Arc<Bell>>,
+    commit_watch: Option<Arc<CommitWatch>>,
     rounds: Arc<Rounds>,
     threads: Mutex<Vec<JoinHandle<()>>, LIVE_THREADS>,
 }
@@ -131,7 +131,7 @@ impl Link {
             rounds: Arc::new(Rounds::new(&shared, live)),
             shared,
             readers: Arc::clone(readers),
-            bell: pin.index().map(|index| Arc::new(Bell::new(index))),
+            commit_watch: pin.index().map(|index| Arc::new(CommitWatch::new(index))),
             threads: Mutex::default(),
         }
     }
@@ -143,7 +143,7 @@ impl Link {
     #[inline]
     pub(crate) fn commit<R>(&self, commit: impl FnOnce() -> Result<(R, Committed)>) -> Result<R> {
         let _within = Within::of(&self.shared);
-        let _handing_over = lock(&self.shared.hand_off);
+        let _handing_over = lock(&self.shared.thread_models);
         let (result, committed) = commit()?;
         if self.shared.observed.is_any() {
             self.shared.put(committed);
@@ -155,8 +155,8 @@ impl Link {
     /// after it has passed on its turn.
     #[inline]
     pub(crate) fn wake(&self) {
-        if let Some(bell) = &self.bell {
-            bell.ring();
+        if let Some(commit_watch) = &self.commit_watch {
+            commit_watch.ring();
         }
         if self.shared.observed.is_any() {
             self.shared.wake();
@@ -175,9 +175,9 @@ impl Link {
         }
         let rounds = Arc::clone(&self.rounds);
         threads.push(spawn("touchstone-live", move || rounds.run())?);
-        if let Some(bell) = &self.bell {
-            let (shared, bell) = (Arc::clone(&self.shared), Arc::clone(bell));
-            threads.push(spawn("touchstone-bell", move || shared.listen(&bell))?);
+        if let Some(commit_watch) = &self.commit_watch {
+            let (shared, commit_watch) = (Arc::clone(&self.shared), Arc::clone(commit_watch));
+            threads.push(spawn("touchstone-watch", move || shared.listen(&commit_watch))?);
         }
         Ok(())
     }
@@ -239,7 +239,7 @@ impl Shared {
         Shared {
             origin,
             observed: Arc::default(),
-            hand_off: Mutex::new(()),
+            thread_models: Mutex::new(()),
             inbox: Mutex::default(),
             waiting: Condvar::new(),
             room: Arc::default(),
@@ -379,14 +379,14 @@ impl Shared {
 
     /// Whether no commit is under way, and the inbox has none. It does not wait for a commit that is under way.
     pub(crate) fn is_quiet(&self) -> bool {
-        let nobody_commits = try_lock(&self.hand_off);
+        let nobody_commits = try_lock(&self.thread_models);
         nobody_commits.is_some() && lock(&self.inbox).work.commits.is_empty()
     }
 
     /// Runs `begin` while no commit is under way, and takes the commits before it from the inbox. The version is
     /// greater than theirs, and less than those of later commits.
     pub(crate) fn between_commits<R>(&self, begin: impl FnOnce() -> R) -> (R, Work, u64) {
-        let _nobody_commits = lock(&self.hand_off);
+        let _nobody_commits = lock(&self.thread_models);
         let begun = begin();
         let mut inbox = lock(&self.inbox);
         inbox.version += 1;
@@ -403,21 +403,21 @@ impl Shared {
     }
 
     /// Waits for commits of others until the store is closed, and calls the live thread when there may be one.
-    fn listen(&self, bell: &Bell) {
+    fn listen(&self, commit_watch: &CommitWatch) {
         /// The longest wait without a wake-up.
         const WAIT: Duration = Duration::from_millis(100);
         let is_stopping = || self.is_stopping.load(Ordering::Relaxed);
         while !is_stopping() {
-            let state = bell.settled(is_stopping);
+            let state = commit_watch.settled(is_stopping);
             if self.observed.is_any() && self.is_news(state) {
                 lock(&self.inbox).work.called = true;
                 self.wake();
             }
             if let Some(state) = state {
-                bell.wait(state, WAIT, is_stopping);
+                commit_watch.wait(state, WAIT, is_stopping);
             }
         }
-        bell.leave();
+        commit_watch.leave();
     }
 
     /// Whether the log may have commits that are not applied. If its header stays half written, its writer has died

@@ -165,14 +165,14 @@ pub(crate) enum Ended<E> {
 /// The queue, and the threads and tasks that wait for it.
 pub(crate) struct Mailbox<U, E> {
     state: Mutex<State<U, E>, MAILBOX>,
-    bell: Condvar,
+    woken: Condvar,
     room: Arc<Room>,
 }
 
 struct State<U, E> {
     contents: Contents<U>,
     ending: Option<Ending<E>>,
-    /// The number of threads that wait at `bell`.
+    /// The number of threads that wait at `woken`.
     waiting: usize,
     /// The wakers of waiting tasks.
     wakers: Vec<Waker>,
@@ -234,7 +234,7 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
     pub(crate) fn new(mode: Mode, room: Arc<Room>) -> Mailbox<U, E> {
         let contents = Contents::new(mode);
         let state = State { contents, ending: None, waiting: 0, wakers: Vec::new(), is_full: false };
-        Mailbox { state: Mutex::new(state), bell: Condvar::new(), room }
+        Mailbox { state: Mutex::new(state), woken: Condvar::new(), room }
     }
 
     /// Adds a subscription.
@@ -382,9 +382,9 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
             (state, is_over) = match end {
                 Some(end) => {
                     let left = end.saturating_duration_since(Instant::now());
-                    wait_for(&self.bell, &self.state, state, left)
+                    wait_for(&self.woken, &self.state, state, left)
                 }
-                None => (wait(&self.bell, state), false),
+                None => (wait(&self.woken, state), false),
             };
             state.waiting -= 1;
         }
@@ -425,8 +425,8 @@ impl<U, E> Mailbox<U, E> {
         drop(state);
         match calls.threads {
             0 => {}
-            1 => self.bell.notify_one(),
-            _ => self.bell.notify_all(),
+            1 => self.woken.notify_one(),
+            _ => self.woken.notify_all(),
         }
         for waker in calls.tasks {
             // The panic of a runtime that is woken must not reach the producer; the panic hook has reported it.

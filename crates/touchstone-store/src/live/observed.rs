@@ -2,12 +2,12 @@
 //!
 //! The live thread changes the list; a transaction keeps the list with which it began. If a topic is newer (`since`),
 //! the transaction may lack its changes: then the live thread reads everything again. `any` needs no memory order,
-//! because `Link::commit` looks at it again under `hand_off`. An earlier commit that misses a topic is in the snapshot
+//! because `Link::commit` looks at it again under `thread_models`. An earlier commit that misses a topic is in the snapshot
 //! with which the topic begins; a later one is handed over, and found older than the topic.
 
 use super::changes::Gathered;
 use super::interest::Interest;
-use crate::access::Which;
+use crate::access::CollectionRef;
 use crate::record::Shape;
 use crate::sync::{Mutex, TOPICS, lock};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Topic {
     pub(crate) id: u32,
     pub(crate) shape: &'static Shape,
-    pub(crate) which: Which,
+    pub(crate) which: CollectionRef,
     /// The generation of the first list that has the topic.
     pub(crate) since: u64,
     /// Which of its rows matter.

@@ -16,7 +16,7 @@ use super::sql::Statement;
 use super::sql_rows::SqlRows;
 use super::update::{SubscriptionId, Update, What};
 use super::watched::{Asked, Place, Watched};
-use crate::access::{Access, Which};
+use crate::access::{Access, CollectionRef};
 use crate::engine::log::{LogIndex, LogState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::leased::Leased;
@@ -483,7 +483,7 @@ impl Live {
         let lack = is_new || comers.lack || self.why_failed(at).is_some();
         let leased = if lack { Some(self.align().inspect_err(|_| self.let_go(at))?) } else { None };
         let version = self.version;
-        let access = leased.as_ref().map(|leased| Access::shaped(leased, Which::Own, shape));
+        let access = leased.as_ref().map(|leased| Access::shaped(leased, CollectionRef::Own, shape));
         let begun = match (self.why_failed(at), self.watched::<T>(at)) {
             (None, Some(watched)) => watched.subscribe(access, comers, feed, first, version),
             (why, _) => Err(why.unwrap_or_else(panicked)),
@@ -571,7 +571,9 @@ impl Live {
     fn topic<T: Record>(&mut self, shape: &'static Shape) -> (u32, bool) {
         let is_it = |entry: &Entry| {
             let watched: &dyn Any = &*entry.watched;
-            *entry.topic.shape == *shape && entry.topic.which == Which::Own && watched.is::<Watched<T>>()
+            *entry.topic.shape == *shape
+                && entry.topic.which == CollectionRef::Own
+                && watched.is::<Watched<T>>()
         };
         if let Some((at, _)) = self.topics.iter().find(|(_, entry)| is_it(entry)) {
             return (number(at), false);
@@ -580,7 +582,7 @@ impl Live {
         let gather: fn(&Arc<Interest>) -> Box<dyn Gathered> = |interest| Box::new(Changes::<T>::of(interest));
         let interest = Arc::default();
         let watched = Box::new(Watched::<T>::new(&interest));
-        let mut topic = Topic { id, shape, which: Which::Own, since: 0, interest, gather };
+        let mut topic = Topic { id, shape, which: CollectionRef::Own, since: 0, interest, gather };
         self.shared.observed.change(|topics| {
             topic.since = topics.generation;
             topics.list.push(topic.clone());

@@ -82,7 +82,7 @@ pub(crate) struct Asked {
 }
 
 /// Subscriptions that are about to begin.
-pub(crate) struct Comers<T> {
+pub(crate) struct Starting<T> {
     list: Vec<Comer<T>>,
     /// The parts of the table that the families lack for these subscriptions.
     gaps: Vec<(u32, Cover)>,
@@ -497,7 +497,7 @@ impl<T: Record> Watched<T> {
 impl<T: Record> Watched<T> {
     /// Finds out which rows subscriptions need to begin, and creates families for new shapes. If the subscriptions do
     /// not begin, the caller must call [`let_go_of_unwatched`](Watched::let_go_of_unwatched).
-    pub(crate) fn prepare(&mut self, asked: Vec<Asked>) -> Comers<T> {
+    pub(crate) fn prepare(&mut self, asked: Vec<Asked>) -> Starting<T> {
         // Subscriptions that begin together mostly have one shape.
         let mut last: Option<(FamilyPlan, u32)> = None;
         let mut comer = |Asked { plan, slot, counts }| {
@@ -532,7 +532,7 @@ impl<T: Record> Watched<T> {
             }
         };
         let lack = !gaps.is_empty() || list.iter().any(is_unknown);
-        Comers { list, gaps, lack }
+        Starting { list, gaps, lack }
     }
 
     fn has(&self, key: &RowKey) -> bool {
@@ -547,7 +547,7 @@ impl<T: Record> Watched<T> {
     pub(crate) fn subscribe(
         &mut self,
         access: Option<Access<'_, T>>,
-        comers: Comers<T>,
+        comers: Starting<T>,
         feed: u32,
         first: SubscriptionId,
         version: u64,

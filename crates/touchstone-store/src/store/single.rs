@@ -1,7 +1,7 @@
 //! Calls that are transactions of their own, for one type's records: one statement if the table is ready for it.
 
 use super::{Inner, Store};
-use crate::access::{Access, Which};
+use crate::access::{Access, CollectionRef};
 use crate::error::Result;
 use crate::leased::Leased;
 use crate::record::{Finds, Record, Shape};
@@ -182,7 +182,9 @@ impl Store {
         key: &(impl Finds<T> + ?Sized),
     ) -> Result<Option<T>> {
         let lent = Lent { inner: &self.inner, leased: Some(self.inner.readers.take()?) };
-        lent.leased.as_ref().map_or(Ok(None), |leased| Access::shaped(leased, Which::Own, shape).get(key))
+        lent.leased
+            .as_ref()
+            .map_or(Ok(None), |leased| Access::shaped(leased, CollectionRef::Own, shape).get(key))
     }
 
     /// Every record of a type, as they are committed now.

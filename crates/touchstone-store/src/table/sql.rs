@@ -1,7 +1,7 @@
 //! The SQL of a table: the statements on its rows, and those that create it or add its missing parts.
 
 use super::{COLLECTION, Table};
-use crate::engine::feed::Feed;
+use crate::engine::batch_insert::Feed;
 use crate::record::{ColumnShape, Index};
 use std::fmt::Write as _;
 

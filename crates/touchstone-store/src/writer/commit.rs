@@ -5,7 +5,7 @@
 //! A commit takes these steps, in this order:
 //!
 //! 1. *Turn*, `turn`: looks at the file; waits until the blocked feeds have room (backpressure); takes the turn, which is
-//!    the in-process write lock; refuses to go on after a failed flush; yields to other processes (courtesy).
+//!    the in-process write lock; refuses to go on after a failed flush; yields to other processes.
 //! 2. *Session*, `session`: locks the writer's session, and opens it at the first turn.
 //! 3. *Begin*, `begin`: begins the transaction, which takes the file's write lock; notes the log's state; begins to
 //!    gather the changes. A single statement takes the file's lock by itself, in step 4.
@@ -13,8 +13,8 @@
 //! 5. *End*, `end`: counts the commit for the flush; passes the turn on; wakes the live thread and the watchers of other
 //!    processes; lets the keeper look at the log; waits for a flush, if the commit must be durable.
 //!
-//! Lock order: the turn, then `session`, then `hand_off` of the link in step 4, and then the locks that `live/link.rs`
-//! lists. A transaction takes the file's write lock before `hand_off`, and a single statement after it; no thread of
+//! Lock order: the turn, then `session`, then `thread_models` of the link in step 4, and then the locks that `live/link.rs`
+//! lists. A transaction takes the file's write lock before `thread_models`, and a single statement after it; no thread of
 //! this process waits for either in the other order, because writers have the turn, and the live thread only reads.
 //! `log` is taken under `session` when that is opened, and with none of these locks in a flush. The room of feeds is
 //! waited for before the turn, and a flush after it, so neither keeps other writers from the turn. The mutex of
@@ -24,20 +24,19 @@
 //! moved out of its mutex meanwhile, and no other thread looks for it, because none has the turn.
 
 use super::session::{WriteCall, WriteSession};
-use crate::alarm::Alarm;
-use crate::courtesy::Courtesy;
 use crate::engine::log::{LogIndex, LogState};
 use crate::engine::log_file::LogFile;
 use crate::engine::pin::Pin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
 use crate::keeper::Keeper;
+use crate::keeper_wakeup::KeeperWakeup;
 use crate::leased::Leased;
 use crate::live::capture::{Capture, Captured};
 use crate::live::commit::Committed;
 use crate::live::link::Link;
+use crate::new_file::sync_directory;
 use crate::options::{Durability, Options};
-use crate::place::sync_directory;
 use crate::readers::Readers;
 use crate::record::Shape;
 use crate::session::{Role, Session};
@@ -45,6 +44,7 @@ use crate::sync::{LOG, Mutex, MutexGuard, SESSION, lock};
 use crate::table::Section;
 use crate::transaction::Transaction;
 use crate::turn::{Turn, Turns};
+use crate::yielding::Yielding;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub(crate) struct WritePath {
     /// The log's index, which has the log's state; none if the file is read without a log.
     index: Option<LogIndex>,
     turns: Arc<Turns>,
-    courtesy: Courtesy,
+    yielding: Yielding,
     flushes: Arc<Flushes>,
     /// The log's file for flushes, from the first transaction on. It is closed before the writer's connection.
     log: Mutex<Option<Log>, LOG>,
@@ -104,16 +104,16 @@ impl WritePath {
         options: &Options,
         pin: &Arc<Pin>,
         readers: &Arc<Readers>,
-        alarm: Arc<Alarm>,
+        wakeup: Arc<KeeperWakeup>,
     ) -> WritePath {
         let (turns, flushes) = (Arc::<Turns>::default(), Arc::<Flushes>::default());
-        let keeper = Keeper::new(pin, options, readers, &turns, &flushes, alarm);
+        let keeper = Keeper::new(pin, options, readers, &turns, &flushes, wakeup);
         WritePath {
             path: path.to_owned(),
             options: options.clone(),
             index: pin.index(),
             turns,
-            courtesy: Courtesy::new(pin.index()),
+            yielding: Yielding::new(pin.index()),
             flushes,
             log: Mutex::new(None),
             keeper,
@@ -262,8 +262,8 @@ impl WritePath {
         // After a failed flush, earlier frames of the log may be lost, and later commits with them; no thread empties the
         // log any more.
         self.pin.check_flushed()?;
-        self.courtesy.give_way(|| {
-            let has_waited = |call: WriteCall<'_>| call.session.connection.patience.take_waited();
+        self.yielding.give_way(|| {
+            let has_waited = |call: WriteCall<'_>| call.session.connection.busy_handler.take_waited();
             lock(&self.session).as_ref().is_some_and(|writer| writer.call_last(has_waited))
         });
         Ok(turn)
@@ -276,7 +276,7 @@ impl WritePath {
         if writer.is_none() {
             let session = Session::open(&self.pin, &self.options, Role::Writer)?;
             let file = session.connection.log_file()?;
-            session.connection.patience.ask_through(self.pin.index());
+            session.connection.busy_handler.ask_through(self.pin.index());
             let capture = Capture::of(&self.live.shared.observed);
             *lock(&self.log) = Some(Log { file, is_listed: false });
             let session = Leased::alone(session).with_pin(&self.pin);

@@ -2,7 +2,7 @@
 //! the open transaction, or is a transaction of its own if none is open.
 
 use super::session::{WriteCall, WriteSession};
-use crate::access::{Access, Which};
+use crate::access::{Access, CollectionRef};
 use crate::cells::{Cell, Cells};
 use crate::engine::statement::Statement;
 use crate::error::{Error, Result};
@@ -20,8 +20,8 @@ impl<T: Record> Records<'_, T> {
     #[inline]
     fn writable(&self, call: WriteCall<'_>) -> Result<Section> {
         let collection = match self.access.which {
-            Which::Named(number) => Some(number),
-            Which::Own | Which::Unwritten => None,
+            CollectionRef::Named(number) => Some(number),
+            CollectionRef::Own | CollectionRef::Unwritten => None,
         };
         call.writable_table(self.access.shape, collection)
     }

@@ -14,11 +14,11 @@ pub type Wanted = (usize, Target);
 pub type Begun = (Wanted, Box<dyn Watch>);
 
 /// Several who subscribe one after the other, all of them at one time.
-pub struct Comers(Vec<JoinHandle<Vec<Begun>>>);
+pub struct Starting(Vec<JoinHandle<Vec<Begun>>>);
 
-impl Comers {
+impl Starting {
     /// Lets each of them subscribe from now on.
-    pub fn come(kits: &Arc<Vec<Box<dyn Kit>>>, feed: &Arc<Feed>, wanted: Vec<Vec<Wanted>>) -> Comers {
+    pub fn come(kits: &Arc<Vec<Box<dyn Kit>>>, feed: &Arc<Feed>, wanted: Vec<Vec<Wanted>>) -> Starting {
         let barrier = Arc::new(Barrier::new(wanted.len() + 1));
         let all = wanted.into_iter().map(|wanted| {
             let (kits, feed, barrier) = (Arc::clone(kits), Arc::clone(feed), Arc::clone(&barrier));
@@ -33,7 +33,7 @@ impl Comers {
         });
         let all = all.collect();
         barrier.wait();
-        Comers(all)
+        Starting(all)
     }
 
     /// What they have subscribed to, when all of them have.

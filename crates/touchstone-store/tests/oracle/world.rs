@@ -2,7 +2,7 @@
 
 use super::ask::{Family, Target};
 use super::change::{self, End, Part, Scene, Sql, run_sql};
-use super::comers::{Comers, Wanted};
+use super::comers::{Starting, Wanted};
 use super::kit::{Change, Kit, KitOf};
 use super::record::{Child, Full, Mark, Meta, Numbered, Plain, Slim, Triple, Worded};
 use super::station::{Station, same};
@@ -399,7 +399,7 @@ impl World {
     }
 
     /// Lets some subscribe while the transactions are under way.
-    fn let_come(&mut self) -> (usize, Arc<Feed>, Comers) {
+    fn let_come(&mut self) -> (usize, Arc<Feed>, Starting) {
         let store = self.random.below(self.stores.len());
         let feed = Arc::new(self.stores[store].feed().expect("there is a thread more"));
         let World { random, kits, families, .. } = self;
@@ -413,11 +413,11 @@ impl World {
         let wanted: Vec<Vec<Wanted>> = (0..COMERS).map(|_| wanted()).collect();
         let targets = wanted.iter().flatten().map(|(_, target)| target.clone()).collect();
         self.done.push(Done::Subscribed(targets));
-        (store, Arc::clone(&feed), Comers::come(&self.kits, &feed, wanted))
+        (store, Arc::clone(&feed), Starting::come(&self.kits, &feed, wanted))
     }
 
     /// Whatever they began with, they have been told of what came then.
-    fn see_comers(&mut self, store: usize, feed: Arc<Feed>, comers: Comers) {
+    fn see_comers(&mut self, store: usize, feed: Arc<Feed>, comers: Starting) {
         let subscribed = comers.subscribed();
         self.deliver();
         let mut station = Station::new(store, feed, Mode::Latest, false);

@@ -13,7 +13,7 @@ pub const STAGES: [&str; 12] = [
 /// the rooms before it: so reading knows nothing of live queries, and live queries know nothing of the writer.
 pub const ROOMS: [(&str, &[&str]); 10] = [
     ("types", &["error", "record", "value", "cells", "nested", "depth", "derived", "sync", "options"]),
-    ("engine", &["engine", "place"]),
+    ("engine", &["engine", "new_file"]),
     ("table", &["table"]),
     (
         "session",
@@ -25,13 +25,13 @@ pub const ROOMS: [(&str, &[&str]); 10] = [
             "idle",
             "readers",
             "keeper",
-            "alarm",
+            "keeper_wakeup",
             "turn",
             "flush",
-            "courtesy",
+            "yielding",
             "opening",
-            "hand_off",
-            "lease_hand_off",
+            "thread_models",
+            "lease_models",
         ],
     ),
     ("query", &["query"]),

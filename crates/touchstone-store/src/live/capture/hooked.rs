@@ -3,7 +3,7 @@
 use super::super::changes::{HELD_MAX, Old, OldRow};
 use super::super::observed::Topics;
 use super::super::row::{KeyBytes, RowKey};
-use crate::access::Which;
+use crate::access::CollectionRef;
 use crate::engine::capture::{Asked, Change, Key, Sink};
 use crate::error::Result;
 use crate::record::Shape;
@@ -42,7 +42,9 @@ impl Keys {
     /// If the file does not give the columns of its tables.
     pub(super) fn of(session: &Session, topics: &Topics, counted: &[bool]) -> Result<Keys> {
         let mut tables: Vec<Watched> = Vec::new();
-        for (at, topic) in topics.list.iter().enumerate().filter(|(_, topic)| topic.which == Which::Own) {
+        for (at, topic) in
+            topics.list.iter().enumerate().filter(|(_, topic)| topic.which == CollectionRef::Own)
+        {
             let name = topic.shape.name;
             match tables.iter_mut().find(|table| table.name.eq_ignore_ascii_case(name)) {
                 Some(table) => table.topics.push(at),

@@ -120,7 +120,7 @@ impl Drop for Listener {
 #[derive(Default)]
 struct Turnstile {
     state: Mutex<State, TURNSTILE>,
-    bell: Condvar,
+    woken: Condvar,
 }
 
 #[derive(Default)]
@@ -141,7 +141,7 @@ impl Turnstile {
         let waiting = state.waiting;
         drop(state);
         if waiting > 0 {
-            self.bell.notify_all();
+            self.woken.notify_all();
         }
     }
 
@@ -150,14 +150,14 @@ impl Turnstile {
         state.is_inside = false;
         state.outcome = Some(outcome);
         drop(state);
-        self.bell.notify_all();
+        self.woken.notify_all();
     }
 
     fn wait_while(&self, condition: impl Fn(&State) -> bool) {
         let mut state = lock(&self.state);
         state.waiting += 1;
         while condition(&state) {
-            state = wait(&self.bell, state);
+            state = wait(&self.woken, state);
         }
         state.waiting -= 1;
     }

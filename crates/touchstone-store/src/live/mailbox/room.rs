@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Room {
     full: AtomicU64,
     waiting: Mutex<usize, ROOM>,
-    bell: Condvar,
+    woken: Condvar,
 }
 
 /// A feed stayed full for longer than its writer may wait.
@@ -35,9 +35,9 @@ impl Room {
             (waiting, is_over) = match end {
                 Some(end) => {
                     let left = end.saturating_duration_since(Instant::now());
-                    wait_for(&self.bell, &self.waiting, waiting, left)
+                    wait_for(&self.woken, &self.waiting, waiting, left)
                 }
-                None => (wait(&self.bell, waiting), false),
+                None => (wait(&self.woken, waiting), false),
             };
             is_full = self.is_full();
         }
@@ -63,7 +63,7 @@ impl Room {
         // waits by now, and gets the signal.
         let waiting = *lock(&self.waiting);
         if waiting > 0 {
-            self.bell.notify_all();
+            self.woken.notify_all();
         }
     }
 

@@ -63,7 +63,7 @@ fn place() -> Place {
 
 /// Starts the other process. It acts by its role once for each line of input, and ends with its input.
 fn start(role: &str, path: &Path) -> Other {
-    let test = "engine::bell::tests::the_other_process";
+    let test = "engine::commit_watch::tests::the_other_process";
     let mut other = Other::start(again(test).env(ROLE, role).env(FILE, path));
     other.hear("ready");
     other
@@ -74,7 +74,7 @@ fn start(role: &str, path: &Path) -> Other {
 fn the_other_process() {
     let (Ok(role), Some(path)) = (std::env::var(ROLE), std::env::var_os(FILE)) else { return };
     let opened = open(Path::new(&path));
-    let bell = Bell::looking(opened.index.clone(), ONLY_RUNG);
+    let watch = CommitWatch::looking(opened.index.clone(), ONLY_RUNG);
     say("ready");
     for line in std::io::stdin().lock().lines() {
         line.expect("it is told");
@@ -82,13 +82,13 @@ fn the_other_process() {
             "plain" => opened.commit(),
             "store" => {
                 opened.commit();
-                bell.ring();
+                watch.ring();
             }
             "watch" => {
                 let seen = opened.state();
-                bell.sign_in();
+                watch.sign_in();
                 say("watching");
-                assert_eq!(bell.wait(seen, LONG, || false), Heard::Change);
+                assert_eq!(watch.wait(seen, LONG, || false), Heard::Change);
             }
             other => panic!("there is no role `{other}`"),
         }
@@ -100,13 +100,13 @@ fn the_other_process() {
 fn a_store_that_commits_wakes_who_waits_in_another_process() {
     let place = place();
     let opened = open(&place.path);
-    let bell = Bell::looking(opened.index.clone(), ONLY_RUNG);
+    let watch = CommitWatch::looking(opened.index.clone(), ONLY_RUNG);
     let mut other = start("store", &place.path);
     for _ in 0..20 {
         let seen = opened.state();
-        bell.sign_in();
+        watch.sign_in();
         other.tell("go");
-        assert_eq!(bell.wait(seen, LONG, || false), Heard::Change);
+        assert_eq!(watch.wait(seen, LONG, || false), Heard::Change);
         other.hear("done");
         assert_ne!(opened.state(), seen);
     }
@@ -116,7 +116,7 @@ fn a_store_that_commits_wakes_who_waits_in_another_process() {
 fn a_store_wakes_watchers_of_several_processes() {
     let place = place();
     let opened = open(&place.path);
-    let bell = Bell::looking(opened.index.clone(), ONLY_RUNG);
+    let watch = CommitWatch::looking(opened.index.clone(), ONLY_RUNG);
     let mut others: Vec<Other> = (0..3).map(|_| start("watch", &place.path)).collect();
     for _ in 0..10 {
         for other in &mut others {
@@ -124,7 +124,7 @@ fn a_store_wakes_watchers_of_several_processes() {
             other.hear("watching");
         }
         opened.commit();
-        bell.ring();
+        watch.ring();
         for other in &mut others {
             other.hear("done");
         }
@@ -136,12 +136,12 @@ fn a_store_wakes_watchers_of_several_processes() {
 fn a_commit_that_nobody_rings_for_is_seen() {
     let place = place();
     let opened = open(&place.path);
-    let bell = Bell::new(opened.index.clone());
+    let watch = CommitWatch::new(opened.index.clone());
     let mut other = start("plain", &place.path);
     for _ in 0..5 {
         let seen = opened.state();
         other.tell("go");
-        assert_eq!(bell.wait(seen, LONG, || false), Heard::Change);
+        assert_eq!(watch.wait(seen, LONG, || false), Heard::Change);
         other.hear("done");
     }
 }
@@ -150,7 +150,7 @@ fn a_commit_that_nobody_rings_for_is_seen() {
 fn a_process_that_died_watching_is_called_in_vain_only_some_times() {
     let place = place();
     let opened = open(&place.path);
-    let bell = Bell::new(opened.index.clone());
+    let watch = CommitWatch::new(opened.index.clone());
     let mut other = start("watch", &place.path);
     other.tell("go");
     other.hear("watching");
@@ -159,7 +159,7 @@ fn a_process_that_died_watching_is_called_in_vain_only_some_times() {
     drop(other);
     for _ in 0..=VAIN_MAX {
         assert_eq!(watches(), 1);
-        bell.ring();
+        watch.ring();
     }
     assert_eq!(watches(), 0);
 }
@@ -177,15 +177,15 @@ fn index() -> (&'static [AtomicU64; 17], LogIndex) {
 #[test]
 fn a_store_does_not_call_itself() {
     let (_, index) = index();
-    let (bell, other) = (Bell::new(index.clone()), Bell::new(index.clone()));
-    bell.sign_in();
+    let (watch, other) = (CommitWatch::new(index.clone()), CommitWatch::new(index.clone()));
+    watch.sign_in();
     for _ in 0..100 {
-        bell.ring();
+        watch.ring();
     }
-    assert_eq!(bell.vain.load(Ordering::Relaxed), 0);
+    assert_eq!(watch.vain.load(Ordering::Relaxed), 0);
     other.ring();
     assert_eq!(other.vain.load(Ordering::Relaxed), 1, "the watcher is about something else");
-    bell.leave();
+    watch.leave();
     other.ring();
     assert_eq!(other.vain.load(Ordering::Relaxed), 1);
 }
@@ -193,62 +193,62 @@ fn a_store_does_not_call_itself() {
 #[test]
 fn a_watcher_whose_bit_was_taken_back_says_it_again_and_a_seventeenth_shares() {
     let (_, index) = index();
-    let bells: Vec<Bell> = (0..17).map(|_| Bell::new(index.clone())).collect();
-    let bits: Vec<u16> = bells.iter().map(Bell::sign_in).collect();
+    let watches: Vec<CommitWatch> = (0..17).map(|_| CommitWatch::new(index.clone())).collect();
+    let bits: Vec<u16> = watches.iter().map(CommitWatch::sign_in).collect();
     assert_eq!(bits[..16].iter().fold(0, |all, bit| all | bit), u16::MAX);
     assert_eq!(bits[16].count_ones(), 1);
     index.watches().store(0, Ordering::Relaxed);
-    assert_eq!(bells[3].sign_in(), bits[3]);
+    assert_eq!(watches[3].sign_in(), bits[3]);
     assert_eq!(index.watches().load(Ordering::Relaxed), bits[3]);
 }
 
 #[test]
 fn a_wait_ends_with_its_time_with_its_owner_and_beside_a_writer_who_died() {
     let (memory, index) = index();
-    let bell = Bell::new(index.clone());
+    let watch = CommitWatch::new(index.clone());
     let seen = index.state().expect("it is whole");
-    assert_eq!(bell.wait(seen, Duration::ZERO, || false), Heard::Nothing);
-    assert_eq!(bell.wait(seen, Duration::from_millis(3), || false), Heard::Nothing);
+    assert_eq!(watch.wait(seen, Duration::ZERO, || false), Heard::Nothing);
+    assert_eq!(watch.wait(seen, Duration::from_millis(3), || false), Heard::Nothing);
     let asked = AtomicU32::new(0);
     let is_over = || asked.fetch_add(1, Ordering::Relaxed) > 3;
-    assert_eq!(bell.wait(seen, LONG, is_over), Heard::Nothing);
+    assert_eq!(watch.wait(seen, LONG, is_over), Heard::Nothing);
     // The second copy is written, and the first is not.
     memory[7].store(1, Ordering::Relaxed);
     assert_eq!(index.state(), None);
-    assert_eq!(bell.wait(seen, LONG, || false), Heard::Change);
+    assert_eq!(watch.wait(seen, LONG, || false), Heard::Change);
 }
 
 /// A watcher must give up in the end, or no thread reads, and so repairs, an index that a dead writer has left.
 #[test]
 fn a_header_that_stays_half_written_is_looked_at_so_many_times_and_no_more() {
     let (memory, index) = index();
-    let bell = Bell::new(index.clone());
+    let watch = CommitWatch::new(index.clone());
     let looks = AtomicU32::new(0);
     let count = || {
         looks.fetch_add(1, Ordering::Relaxed);
         false
     };
-    assert_eq!(bell.settled(count), index.state());
+    assert_eq!(watch.settled(count), index.state());
     assert_eq!(looks.load(Ordering::Relaxed), 0, "it is whole at once");
     memory[7].store(1, Ordering::Relaxed);
-    assert_eq!(bell.settled(count), None);
+    assert_eq!(watch.settled(count), None);
     assert_eq!(looks.load(Ordering::Relaxed), HALF_WRITTEN_MAX.1 + 1);
     let mends = || {
         memory[7].store(0, Ordering::Relaxed);
         false
     };
-    assert!(bell.settled(mends).is_some(), "its writer has gone on");
+    assert!(watch.settled(mends).is_some(), "its writer has gone on");
     memory[7].store(1, Ordering::Relaxed);
     looks.store(0, Ordering::Relaxed);
     let is_closing = || looks.fetch_add(1, Ordering::Relaxed) == 2;
-    assert_eq!(bell.settled(is_closing), None);
+    assert_eq!(watch.settled(is_closing), None);
     assert_eq!(looks.load(Ordering::Relaxed), 3);
 }
 
 #[test]
 fn no_change_is_missed_between_looking_and_sleeping() {
     let (memory, index) = index();
-    let (watcher, writer) = (Bell::looking(index.clone(), ONLY_RUNG), Bell::new(index.clone()));
+    let (watcher, writer) = (CommitWatch::looking(index.clone(), ONLY_RUNG), CommitWatch::new(index.clone()));
     let rounds: u64 = 2_000;
     let heard = AtomicU64::new(0);
     let is_done = AtomicBool::new(false);

@@ -4,10 +4,10 @@
 
 use crate::engine::lease::Lease;
 use crate::error::{Error, ErrorKind};
-use crate::hand_off::{explore, explore_fairly};
 use crate::idle::Idle;
 use crate::leased::Leased;
 use crate::sync::{Unranked as Mutex, lock};
+use crate::thread_models::{explore, explore_fairly};
 use shuttle::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use shuttle::thread::{self, spawn};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

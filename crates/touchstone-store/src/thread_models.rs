@@ -1,11 +1,11 @@
-//! Model-checked interleavings of threads at the turn, the flush, the lease and the alarm. Shuttle runs each test
+//! Model-checked interleavings of threads at the turn, the flush, the lease and the wake-up. Shuttle runs each test
 //! thousands of times, each time in another order, and a thread that waits forever is a failure. `make hand-offs` runs
 //! them, because only a separate build has shuttle's primitives instead of the standard library's.
 
-use crate::alarm::{Alarm, Wishes};
 use crate::engine::lease::Lease;
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::Flushes;
+use crate::keeper_wakeup::{KeeperWakeup, Wishes};
 use crate::sync::{Arc, Unranked as Mutex, lock};
 use crate::turn::Turns;
 use shuttle::thread::{self, spawn};
@@ -271,10 +271,10 @@ fn call(lease: &Lease, done: &Mutex<Done>, owner: u64) {
 }
 
 #[test]
-fn an_alarm_loses_no_wish() {
+fn a_wake_up_loses_no_wish() {
     explore(|| {
-        let alarm = Arc::new(Alarm::default());
-        let of_keeper = Arc::clone(&alarm);
+        let wakeup = Arc::new(KeeperWakeup::default());
+        let of_keeper = Arc::clone(&wakeup);
         let keeper = spawn(move || {
             let mut seen = Wishes::default();
             while !seen.stop {
@@ -285,11 +285,11 @@ fn an_alarm_loses_no_wish() {
             }
             seen
         });
-        let of_reader = Arc::clone(&alarm);
+        let of_reader = Arc::clone(&wakeup);
         let reader = spawn(move || of_reader.watch());
-        alarm.checkpoint();
+        wakeup.checkpoint();
         reader.join().expect("it does not panic");
-        alarm.stop();
+        wakeup.stop();
         let seen = keeper.join().expect("it does not panic");
         assert_eq!(seen, Wishes { checkpoint: true, watch: true, stop: true });
     });

@@ -14,16 +14,16 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The busy handler of one connection. It must not move until the connection is closed.
-pub(crate) struct Patience {
+pub(crate) struct BusyHandler {
     limit: Cell<Duration>,
     began: Cell<Option<Instant>>,
     has_waited: Cell<bool>,
     index: OnceCell<LogIndex>,
 }
 
-impl Patience {
-    pub(crate) fn new(limit: Duration) -> Box<Patience> {
-        Box::new(Patience {
+impl BusyHandler {
+    pub(crate) fn new(limit: Duration) -> Box<BusyHandler> {
+        Box::new(BusyHandler {
             limit: Cell::new(limit),
             began: Cell::new(None),
             has_waited: Cell::new(false),
@@ -34,7 +34,7 @@ impl Patience {
     /// Installs the busy handler.
     ///
     /// # Safety
-    /// The connection is open, is used by one thread at a time, and is closed before the patience is dropped.
+    /// The connection is open, is used by one thread at a time, and is closed before the busy handler is dropped.
     pub(crate) unsafe fn teach(&self, connection: *mut ffi::sqlite3) {
         // SAFETY: the handler outlives the connection, and the callback changes only fields that may change behind `&`.
         unsafe { ffi::sqlite3_busy_handler(connection, Some(wait), ptr::from_ref(self).cast_mut().cast()) };
@@ -79,8 +79,8 @@ impl Patience {
 }
 
 /// SQLite calls it if another connection has a lock, with the number of calls before for this lock.
-unsafe extern "C" fn wait(patience: *mut c_void, looks: c_int) -> c_int {
+unsafe extern "C" fn wait(busy_handler: *mut c_void, looks: c_int) -> c_int {
     // SAFETY: it is the argument that the handler was installed with, which outlives the connection.
-    let patience = unsafe { &*patience.cast::<Patience>().cast_const() };
-    c_int::from(patience.wait(looks))
+    let busy_handler = unsafe { &*busy_handler.cast::<BusyHandler>().cast_const() };
+    c_int::from(busy_handler.wait(looks))
 }

@@ -16,14 +16,14 @@ const LOOKS: u32 = 20;
 const PAUSE: Duration = Duration::from_micros(250);
 
 /// When this process last yielded.
-pub(crate) struct Courtesy {
+pub(crate) struct Yielding {
     index: Option<LogIndex>,
     since: Mutex<Option<Instant>, SINCE>,
 }
 
-impl Courtesy {
-    pub(crate) fn new(index: Option<LogIndex>) -> Courtesy {
-        Courtesy { index, since: Mutex::default() }
+impl Yielding {
+    pub(crate) fn new(index: Option<LogIndex>) -> Yielding {
+        Yielding { index, since: Mutex::default() }
     }
 
     /// Yields if another process waits. The caller has the turn but not yet the file's lock. `has_waited` returns

@@ -22,7 +22,7 @@ const HALF_WRITTEN_MAX: (u32, u32) = (100, 120);
 
 /// A store's commit watch: its writer rings it, and its watcher waits for the rings of other stores. Like the index, it
 /// is not used after this process has closed its last connection to the file.
-pub(crate) struct Bell {
+pub(crate) struct CommitWatch {
     index: LogIndex,
     /// The bit of this store's watcher; 0 if there is none.
     own: AtomicU16,
@@ -42,14 +42,14 @@ pub(crate) enum Heard {
     Nothing,
 }
 
-impl Bell {
-    pub(crate) fn new(index: LogIndex) -> Bell {
-        Bell::looking(index, LOOKS)
+impl CommitWatch {
+    pub(crate) fn new(index: LogIndex) -> CommitWatch {
+        CommitWatch::looking(index, LOOKS)
     }
 
-    fn looking(index: LogIndex, looks: (Duration, Duration)) -> Bell {
+    fn looking(index: LogIndex, looks: (Duration, Duration)) -> CommitWatch {
         let pause_us = AtomicU32::new(micros(looks.0));
-        Bell { index, own: AtomicU16::new(0), vain: AtomicU32::new(0), pause_us, looks }
+        CommitWatch { index, own: AtomicU16::new(0), vain: AtomicU32::new(0), pause_us, looks }
     }
 
     /// Wakes the watchers of other stores. The thread that has committed calls it.

@@ -18,7 +18,7 @@ const COMMITS: u64 = 2;
 #[derive(Default)]
 struct Told {
     versions: Mutex<Vec<u64>>,
-    bell: Condvar,
+    woken: Condvar,
     /// Held by the thread that does a round.
     round: Mutex<()>,
 }
@@ -32,14 +32,14 @@ impl Told {
             lock(&self.versions).push(commit.version);
         }
         drop(alone);
-        self.bell.notify_all();
+        self.woken.notify_all();
         shared.leave();
     }
 
     fn wait_for(&self, commits: usize) {
         let mut versions = lock(&self.versions);
         while versions.len() < commits {
-            versions = wait(&self.bell, versions);
+            versions = wait(&self.woken, versions);
         }
     }
 }

@@ -4,11 +4,11 @@ use crate::sync::{Condvar, Mutex, WISHES, lock, wait, wait_at_most};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The keeper's alarm.
+/// The keeper's wake-up.
 #[derive(Default)]
-pub(crate) struct Alarm {
+pub(crate) struct KeeperWakeup {
     wishes: Mutex<Wishes, WISHES>,
-    bell: Condvar,
+    woken: Condvar,
     is_heard: AtomicBool,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Wishes {
     pub(crate) stop: bool,
 }
 
-impl Alarm {
+impl KeeperWakeup {
     pub(crate) fn checkpoint(&self) {
         self.wish(|wishes| wishes.checkpoint = true);
     }
@@ -48,7 +48,7 @@ impl Alarm {
 
     fn wish(&self, wish: impl FnOnce(&mut Wishes)) {
         wish(&mut lock(&self.wishes));
-        self.bell.notify_one();
+        self.woken.notify_one();
     }
 
     /// Waits for tasks and takes them. With a period, while snapshots are watched, it waits no longer than that.
@@ -57,10 +57,10 @@ impl Alarm {
         while *wishes == Wishes::default() {
             wishes = match period {
                 Some(period) => {
-                    wishes = wait_at_most(&self.bell, wishes, period);
+                    wishes = wait_at_most(&self.woken, wishes, period);
                     break;
                 }
-                None => wait(&self.bell, wishes),
+                None => wait(&self.woken, wishes),
             };
         }
         std::mem::take(&mut *wishes)
