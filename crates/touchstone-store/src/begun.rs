@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::live::capture::Mark;
 use crate::store::Store;
 use crate::sync::{self, ThreadId};
-use crate::transaction::{Part, RELEASE, SAVEPOINT, Transaction};
+use crate::transaction::{RELEASE, SAVEPOINT, Transaction, TransactionPart};
 use crate::writer::commit::LentWriter;
 use crate::writer::session::WriteSession;
 use std::fmt;
@@ -181,7 +181,7 @@ impl Begun {
     pub fn undo(&mut self, savepoint: Savepoint) -> Result<()> {
         self.leave(&savepoint)?;
         self.writer().call(|call| {
-            drop(Part::of(call, savepoint.schema, savepoint.mark));
+            drop(TransactionPart::of(call, savepoint.schema, savepoint.mark));
             call.session.check_open()
         })
     }

@@ -14,7 +14,7 @@ use std::fmt;
 const PROBLEMS_MAX: usize = 1000;
 
 /// A part of a check.
-type Part = Box<dyn Fn(&Snapshot, &mut CheckReport) -> Result<()>>;
+type CheckPart = Box<dyn Fn(&Snapshot, &mut CheckReport) -> Result<()>>;
 
 /// A check to run. Get one from [`Store::check`].
 ///
@@ -27,7 +27,7 @@ type Part = Box<dyn Fn(&Snapshot, &mut CheckReport) -> Result<()>>;
 #[must_use = "a check is made by `run`"]
 pub struct Check<'s> {
     store: &'s Store,
-    records: Vec<Part>,
+    records: Vec<CheckPart>,
 }
 
 /// The result of a check.
@@ -203,7 +203,7 @@ impl Check<'_> {
     /// If the file cannot be read for another reason than damage; damage is in the report.
     pub fn run(self) -> Result<CheckReport> {
         let mut report = CheckReport::default();
-        let mut parts: Vec<Part> = vec![Box::new(check_pages), Box::new(check_references)];
+        let mut parts: Vec<CheckPart> = vec![Box::new(check_pages), Box::new(check_references)];
         parts.extend(self.records);
         let mut snapshot = None;
         for part in parts {

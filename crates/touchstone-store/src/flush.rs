@@ -13,14 +13,14 @@ const GATHERING_PART: u32 = 2;
 /// The flushes of a store.
 #[derive(Default)]
 pub(crate) struct Flushes {
-    state: Mutex<State, FLUSHES>,
+    state: Mutex<FlushState, FLUSHES>,
     woken: Condvar,
     /// Wakes the thread that gathers commits, after each commit.
     arrival: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct FlushState {
     /// Commits so far.
     committed: u64,
     /// Commits that a flush has reached.
@@ -109,7 +109,7 @@ impl Flushes {
     }
 
     /// Waits for the expected number of commits, at most for the last flush's time divided by [`GATHERING_PART`].
-    fn gather<'s>(&'s self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+    fn gather<'s>(&'s self, mut state: MutexGuard<'s, FlushState>) -> MutexGuard<'s, FlushState> {
         let end = Instant::now() + state.lasted / GATHERING_PART;
         let mut is_over = false;
         while !is_over && state.committed - state.flushed < state.expected {

@@ -9,10 +9,10 @@ use crate::session::Session;
 use crate::sync::{IDLE, Mutex, MutexGuard, lock};
 
 /// The idle sessions.
-pub(crate) struct Idle<S = Session>(Mutex<List<S>, IDLE>);
+pub(crate) struct Idle<S = Session>(Mutex<IdleList<S>, IDLE>);
 
 /// The list of idle sessions, with the decisions that are made under its lock.
-pub(crate) struct List<S = Session> {
+pub(crate) struct IdleList<S = Session> {
     pub(crate) sessions: Vec<Box<Leased<S>>>,
     /// How many sessions are out.
     pub(crate) out: usize,
@@ -24,14 +24,14 @@ pub(crate) struct List<S = Session> {
 
 impl<S> Default for Idle<S> {
     fn default() -> Idle<S> {
-        Idle(Mutex::new(List { sessions: Vec::new(), out: 0, is_watched: false, reads: 0 }))
+        Idle(Mutex::new(IdleList { sessions: Vec::new(), out: 0, is_watched: false, reads: 0 }))
     }
 }
 
 impl<S> Idle<S> {
     /// The list, for threads that take a session or give one back, and for the keeper.
     #[inline]
-    pub(crate) fn list(&self) -> MutexGuard<'_, List<S>> {
+    pub(crate) fn list(&self) -> MutexGuard<'_, IdleList<S>> {
         lock(&self.0)
     }
 

@@ -57,11 +57,11 @@ const FEW: u32 = 32;
 
 /// The keeper of a store. Its thread starts when the first task comes.
 pub(crate) struct Keeper {
-    shared: Arc<Shared>,
+    shared: Arc<KeeperShared>,
     thread: Mutex<Option<JoinHandle<()>>, KEEPER_THREAD>,
 }
 
-struct Shared {
+struct KeeperShared {
     options: Options,
     index: Option<LogIndex>,
     readers: Arc<Readers>,
@@ -129,7 +129,7 @@ impl Keeper {
         flushes: &Arc<Flushes>,
         wakeup: Arc<KeeperWakeup>,
     ) -> Keeper {
-        let shared = Shared {
+        let shared = KeeperShared {
             options: options.clone(),
             index: pin.index(),
             readers: Arc::clone(readers),
@@ -187,7 +187,7 @@ impl Keeper {
     }
 }
 
-impl Shared {
+impl KeeperShared {
     fn keep(&self) {
         let mut copier = None;
         let (mut period, mut late) = (None, Vec::new());
@@ -625,7 +625,7 @@ mod tests {
     }
 
     /// How many snapshots are to blame for the log.
-    fn late(keeper: &Shared) -> usize {
+    fn late(keeper: &KeeperShared) -> usize {
         keeper.index.as_ref().and_then(LogIndex::state).map_or(0, |now| keeper.late_owners(now).len())
     }
 

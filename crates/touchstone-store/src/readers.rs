@@ -34,7 +34,7 @@ use crate::engine::leased::Stoppable;
 use crate::engine::log::{LogIndex, LogState};
 use crate::engine::pin::Pin;
 use crate::error::Result;
-use crate::idle::{Idle, List};
+use crate::idle::{Idle, IdleList};
 use crate::keeper_wakeup::KeeperWakeup;
 use crate::leased::Leased;
 use crate::options::Options;
@@ -56,7 +56,7 @@ pub(crate) struct Readers {
     index: Option<LogIndex>,
     idle: Idle,
     /// Every connection, idle or out, with the handles that end its snapshot.
-    all: Mutex<Vec<Known>, ALL>,
+    all: Mutex<Vec<KnownConnection>, ALL>,
     wakeup: Arc<KeeperWakeup>,
     /// Closed after the connections.
     pin: Arc<Pin>,
@@ -76,7 +76,7 @@ pub(crate) enum Hold {
 /// Whether the keeper starts to watch snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Watch {
+pub(crate) enum KeeperWatch {
     AsBefore,
     /// The keeper looks periodically from now on, and its thread must be running.
     Begins,
@@ -87,7 +87,7 @@ pub(crate) type Owner = (Arc<Lease>, u64);
 
 /// A connection, as the keeper knows it to end its snapshots.
 #[derive(Clone)]
-struct Known {
+struct KnownConnection {
     stoppable: Stoppable,
     interrupter: Arc<InterruptHandle>,
 }
@@ -123,9 +123,9 @@ impl Readers {
 
     /// A connection with a snapshot of everything committed by now. The keeper watches it if it may be held for long.
     #[inline]
-    pub(crate) fn hold(&self, hold: Hold) -> (Result<Box<Leased>>, Watch) {
+    pub(crate) fn hold(&self, hold: Hold) -> (Result<Box<Leased>>, KeeperWatch) {
         if let Err(error) = self.origin.check() {
-            return (Err(error), Watch::AsBefore);
+            return (Err(error), KeeperWatch::AsBefore);
         }
         let mut idle = self.idle.list();
         idle.out += 1;
@@ -169,12 +169,12 @@ impl Readers {
         hold == Hold::Long || self.wakeup.is_heard() || index.state().is_some_and(is_much)
     }
 
-    fn watch(&self, begins: bool) -> Watch {
+    fn watch(&self, begins: bool) -> KeeperWatch {
         if begins {
             self.wakeup.watch();
-            Watch::Begins
+            KeeperWatch::Begins
         } else {
-            Watch::AsBefore
+            KeeperWatch::AsBefore
         }
     }
 
@@ -187,7 +187,7 @@ impl Readers {
     fn register(&self, session: Session) -> Box<Leased> {
         let interrupter = Arc::new(session.connection.interrupter());
         let (leased, stoppable) = session.leased();
-        lock(&self.all).push(Known { stoppable, interrupter });
+        lock(&self.all).push(KnownConnection { stoppable, interrupter });
         Box::new(leased.with_pin(&self.pin))
     }
 
@@ -218,11 +218,11 @@ impl Readers {
 
     /// Takes a connection back. If it parks the snapshot, the keeper watches it.
     #[inline]
-    pub(crate) fn put(&self, leased: Box<Leased>) -> Watch {
+    pub(crate) fn put(&self, leased: Box<Leased>) -> KeeperWatch {
         if !self.origin.is_here() {
             // The connection is the parent's: the child ends nothing, and waits for no lock of the parent's threads.
             std::mem::forget(leased);
-            return Watch::AsBefore;
+            return KeeperWatch::AsBefore;
         }
         // After a page that cannot be decrypted or read, every later page fails too, until the transaction ends.
         let goes_on = |session: &Session| session.connection.is_well() && !session.connection.is_idle();
@@ -279,7 +279,7 @@ impl Readers {
     }
 
     /// Sweeps the list; whether a snapshot stays parked.
-    fn sweep_list(&self, idle: &List, all: bool) -> bool {
+    fn sweep_list(&self, idle: &IdleList, all: bool) -> bool {
         let now = self.index.as_ref().and_then(LogIndex::state);
         let mut is_parked = false;
         for leased in &idle.sessions {
@@ -310,9 +310,9 @@ impl Readers {
     /// Ends those owners' snapshots. If an owner is in a call, its statement is interrupted, and fails with `Expired`.
     pub(crate) fn expire(&self, owners: &[Owner]) {
         for (lease, owner) in owners {
-            let is_it = |known: &&Known| Arc::ptr_eq(known.stoppable.lease(), lease);
+            let is_it = |known: &&KnownConnection| Arc::ptr_eq(known.stoppable.lease(), lease);
             let known = lock(&self.all).iter().find(is_it).cloned();
-            let Some(Known { stoppable, interrupter }) = known else { continue };
+            let Some(KnownConnection { stoppable, interrupter }) = known else { continue };
             let is_inside = stoppable.expire(*owner);
             if is_inside {
                 self.idle.interrupt(lease, *owner, || interrupter.interrupt());
@@ -345,7 +345,7 @@ pub(crate) enum Left {
 
 /// Whether a snapshot may be parked: the keeper then watches it.
 #[inline]
-fn parks(idle: &mut List) -> bool {
+fn parks(idle: &mut IdleList) -> bool {
     if !idle.is_watched {
         idle.reads += 1;
         idle.is_watched = idle.reads > READS_MIN;

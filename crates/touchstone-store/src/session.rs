@@ -10,7 +10,7 @@ use crate::engine::log::{LogIndex, LogState};
 use crate::engine::page::{Geometry, Payload};
 use crate::engine::pager::{Pages, damaged};
 use crate::engine::pin::Pin;
-use crate::engine::scan::{Part, Reach, Scan};
+use crate::engine::scan::{Handling, Reach, Scan};
 use crate::engine::statement::Bound;
 use crate::error::{Error, ErrorKind, Result};
 use crate::leased::Leased;
@@ -301,9 +301,9 @@ impl Session {
             let payload = Payload::new(bytes).ok_or_else(|| short(table.shape.name))?;
             let row = ScannedRow { payload, table, number, in_order, by_number };
             match part {
-                Part::Sift => visitor.admits(&row),
-                Part::Take => visitor.take(&row),
-                Part::Whole => Ok(!visitor.admits(&row)? || visitor.take(&row)?),
+                Handling::Sift => visitor.admits(&row),
+                Handling::Take => visitor.take(&row),
+                Handling::Whole => Ok(!visitor.admits(&row)? || visitor.take(&row)?),
             }
         })
     }

@@ -9,7 +9,7 @@ use crate::leased::Leased;
 use crate::live::feed::{Feed, Mode};
 use crate::opening;
 use crate::options::{Durability, Options};
-use crate::readers::{Hold, Readers, Watch};
+use crate::readers::{Hold, KeeperWatch, Readers};
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
 use crate::writer::commit::WritePath;
@@ -404,8 +404,8 @@ impl Inner {
 
     /// Starts the keeper's thread, if the keeper has to watch from now on.
     #[inline]
-    fn heed(&self, watch: Watch) {
-        if watch == Watch::Begins {
+    fn heed(&self, watch: KeeperWatch) {
+        if watch == KeeperWatch::Begins {
             self.writes.keeper.start();
         }
     }

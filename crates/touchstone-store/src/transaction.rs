@@ -278,7 +278,7 @@ impl<'s> Transaction<'s> {
             if connection.is_idle() {
                 return Err(Error::new(ErrorKind::Refused, "the transaction has ended already").into());
             }
-            let part = Part::of(call, call.session.schema(), call.capture.mark());
+            let part = TransactionPart::of(call, call.session.schema(), call.capture.mark());
             connection.sql().execute_batch(SAVEPOINT).map_err(Error::from)?;
             let result = work(self)?;
             connection.check_process()?;
@@ -384,21 +384,21 @@ impl Drop for LooksAgain<'_> {
 }
 
 /// A part of a transaction; it is undone unless it was kept, even if the program panics.
-pub(crate) struct Part<'s> {
+pub(crate) struct TransactionPart<'s> {
     call: WriteCall<'s>,
     schema: i64,
     mark: Mark,
     kept: Cell<bool>,
 }
 
-impl<'s> Part<'s> {
+impl<'s> TransactionPart<'s> {
     /// The innermost savepoint; the schema had that version before it.
-    pub(crate) fn of(call: WriteCall<'s>, schema: i64, mark: Mark) -> Part<'s> {
-        Part { call, schema, mark, kept: Cell::new(false) }
+    pub(crate) fn of(call: WriteCall<'s>, schema: i64, mark: Mark) -> TransactionPart<'s> {
+        TransactionPart { call, schema, mark, kept: Cell::new(false) }
     }
 }
 
-impl Drop for Part<'_> {
+impl Drop for TransactionPart<'_> {
     fn drop(&mut self) {
         let connection = &self.call.session.connection;
         if self.kept.get() || connection.is_idle() || !connection.is_of_here() {

@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 #[derive(Default)]
 pub(crate) struct Turns {
     origin: Origin,
-    state: Mutex<State, TURN>,
+    state: Mutex<TurnState, TURN>,
 }
 
 #[derive(Default)]
-struct State {
+struct TurnState {
     owner: Option<ThreadId>,
     waiting: VecDeque<Arc<Waiter>>,
 }

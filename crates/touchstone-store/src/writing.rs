@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::query::sql::Sql;
 use crate::query::{Condition, Query, Reading};
 use crate::record::{Finds, Record, Shape};
-use crate::writer::records::Records;
+use crate::writer::records::RecordWriter;
 use crate::writer::session::WriteSession;
 use std::marker::PhantomData;
 
@@ -60,8 +60,8 @@ impl<T: Record> Writing<'_, T> {
         &self.reading
     }
 
-    fn records(&self) -> Records<'_, T> {
-        Records { writer: self.writer, access: self.reading.0 }
+    fn records(&self) -> RecordWriter<'_, T> {
+        RecordWriter { writer: self.writer, access: self.reading.0 }
     }
 
     /// The record with that key, as this transaction sees it.

@@ -19,7 +19,7 @@ mod tests;
 type Fill<'f> = dyn FnMut(&mut Cells<'static>) -> bool + 'f;
 
 /// The feed of one connection, for tables of one width. It must not move while the connection is open.
-pub(crate) struct Feed {
+pub(crate) struct BatchInsert {
     width: usize,
     source: Slot<Option<*mut Fill<'static>>>,
     stopped: RefCell<Option<Stopped>>,
@@ -35,7 +35,7 @@ pub(crate) enum Stopped {
     Panicked(Box<dyn Any + Send>),
 }
 
-impl Feed {
+impl BatchInsert {
     /// The table's name on its connection.
     pub(crate) fn name(width: usize) -> String {
         format!("touchstone_feed_{width}")
@@ -45,9 +45,9 @@ impl Feed {
     ///
     /// # Safety
     /// The connection is open, and closed before the feed is dropped.
-    pub(crate) unsafe fn register(connection: *mut ffi::sqlite3, width: usize) -> Result<Rc<Feed>> {
-        let feed = Rc::new(Feed { width, source: Slot::new(None), stopped: RefCell::new(None) });
-        let name = CString::new(Feed::name(width)).unwrap_or_default();
+    pub(crate) unsafe fn register(connection: *mut ffi::sqlite3, width: usize) -> Result<Rc<BatchInsert>> {
+        let feed = Rc::new(BatchInsert { width, source: Slot::new(None), stopped: RefCell::new(None) });
+        let name = CString::new(BatchInsert::name(width)).unwrap_or_default();
         // SAFETY: the connection is open, and the feed outlives it.
         let code = unsafe {
             ffi::sqlite3_create_module_v2(
@@ -77,7 +77,7 @@ impl Feed {
         // own code in hooks.
         let source = unsafe { std::mem::transmute::<*mut Filling<'_, 'r>, *mut Fill<'static>>(fill) };
         self.source.set(Some(source));
-        let lent = Lent(self);
+        let lent = FilledInsert(self);
         let result = statement.bound(parameters, work);
         drop(lent);
         (result, self.stopped.take())
@@ -85,30 +85,30 @@ impl Feed {
 }
 
 /// A feed that has a source until this is dropped. Without a source the table is empty.
-struct Lent<'f>(&'f Feed);
+struct FilledInsert<'f>(&'f BatchInsert);
 
-impl Drop for Lent<'_> {
+impl Drop for FilledInsert<'_> {
     fn drop(&mut self) {
         self.0.source.set(None);
     }
 }
 
 #[repr(C)]
-struct Table {
+struct InsertTable {
     base: ffi::sqlite3_vtab,
-    feed: *const Feed,
+    feed: *const BatchInsert,
 }
 
 #[repr(C)]
-struct Cursor {
+struct InsertCursor {
     base: ffi::sqlite3_vtab_cursor,
-    feed: *const Feed,
+    feed: *const BatchInsert,
     cells: Cells<'static>,
     row: u64,
     ended: bool,
 }
 
-impl Cursor {
+impl InsertCursor {
     /// Reads the next row.
     fn advance(&mut self) -> c_int {
         // SAFETY: the feed outlives its connection, and so its cursors.
@@ -137,7 +137,7 @@ impl Cursor {
     }
 }
 
-impl Feed {
+impl BatchInsert {
     fn stop(&self, why: Stopped) -> c_int {
         *self.stopped.borrow_mut() = Some(why);
         ffi::SQLITE_ABORT
@@ -152,7 +152,7 @@ unsafe extern "C" fn connect(
     table: *mut *mut ffi::sqlite3_vtab,
     _error: *mut *mut c_char,
 ) -> c_int {
-    let feed: *const Feed = aux.cast();
+    let feed: *const BatchInsert = aux.cast();
     // SAFETY: SQLite passes what `register` gave it, on the open connection.
     unsafe {
         let columns: Vec<String> = (0..(*feed).width).map(|at| format!("c{at}")).collect();
@@ -160,7 +160,7 @@ unsafe extern "C" fn connect(
             CString::new(format!("create table feed({})", columns.join(","))).unwrap_or_default();
         let code = ffi::sqlite3_declare_vtab(connection, declaration.as_ptr());
         if code == ffi::SQLITE_OK {
-            let made = Box::new(Table { base: std::mem::zeroed(), feed });
+            let made = Box::new(InsertTable { base: std::mem::zeroed(), feed });
             *table = Box::into_raw(made).cast();
         }
         code
@@ -169,7 +169,7 @@ unsafe extern "C" fn connect(
 
 unsafe extern "C" fn disconnect(table: *mut ffi::sqlite3_vtab) -> c_int {
     // SAFETY: `connect` made it.
-    drop(unsafe { Box::from_raw(table.cast::<Table>()) });
+    drop(unsafe { Box::from_raw(table.cast::<InsertTable>()) });
     ffi::SQLITE_OK
 }
 
@@ -188,8 +188,8 @@ unsafe extern "C" fn open(
 ) -> c_int {
     // SAFETY: `connect` made the table.
     unsafe {
-        let feed = (*table.cast::<Table>()).feed;
-        let made = Box::new(Cursor {
+        let feed = (*table.cast::<InsertTable>()).feed;
+        let made = Box::new(InsertCursor {
             base: std::mem::zeroed(),
             feed,
             cells: Cells::default(),
@@ -203,7 +203,7 @@ unsafe extern "C" fn open(
 
 unsafe extern "C" fn close(cursor: *mut ffi::sqlite3_vtab_cursor) -> c_int {
     // SAFETY: `open` made it.
-    drop(unsafe { Box::from_raw(cursor.cast::<Cursor>()) });
+    drop(unsafe { Box::from_raw(cursor.cast::<InsertCursor>()) });
     ffi::SQLITE_OK
 }
 
@@ -215,17 +215,17 @@ unsafe extern "C" fn filter(
     _argv: *mut *mut ffi::sqlite3_value,
 ) -> c_int {
     // SAFETY: `open` made the cursor.
-    unsafe { (*cursor.cast::<Cursor>()).advance() }
+    unsafe { (*cursor.cast::<InsertCursor>()).advance() }
 }
 
 unsafe extern "C" fn next(cursor: *mut ffi::sqlite3_vtab_cursor) -> c_int {
     // SAFETY: `open` made the cursor.
-    unsafe { (*cursor.cast::<Cursor>()).advance() }
+    unsafe { (*cursor.cast::<InsertCursor>()).advance() }
 }
 
 unsafe extern "C" fn eof(cursor: *mut ffi::sqlite3_vtab_cursor) -> c_int {
     // SAFETY: `open` made the cursor.
-    c_int::from(unsafe { (*cursor.cast::<Cursor>()).ended })
+    c_int::from(unsafe { (*cursor.cast::<InsertCursor>()).ended })
 }
 
 unsafe extern "C" fn column(
@@ -236,7 +236,7 @@ unsafe extern "C" fn column(
     // SAFETY: `open` made the cursor. Values stay in place until the next row is read, and by then SQLite has made the
     // stored row of them.
     unsafe {
-        let cells = &(*cursor.cast::<Cursor>()).cells;
+        let cells = &(*cursor.cast::<InsertCursor>()).cells;
         match usize::try_from(at).ok().and_then(|at| cells.get(at)) {
             Some(Cell::Integer(value)) => ffi::sqlite3_result_int64(context, *value),
             Some(Cell::Real(value)) => ffi::sqlite3_result_double(context, *value),
@@ -264,7 +264,7 @@ unsafe fn blob(context: *mut ffi::sqlite3_context, bytes: &[u8]) {
 
 unsafe extern "C" fn rowid(cursor: *mut ffi::sqlite3_vtab_cursor, rowid: *mut i64) -> c_int {
     // SAFETY: `open` made the cursor.
-    unsafe { *rowid = (*cursor.cast::<Cursor>()).row.cast_signed() };
+    unsafe { *rowid = (*cursor.cast::<InsertCursor>()).row.cast_signed() };
     ffi::SQLITE_OK
 }
 

@@ -32,15 +32,15 @@ unsafe extern "C" {
 pub(crate) trait Sink {
     /// Called once with a table's name, as the file has it, when its first row changes. Returns the report that is
     /// wanted for each of its rows, or `None` if it is enough to know that rows change.
-    fn table(&mut self, name: &str) -> Option<Asked>;
+    fn table(&mut self, name: &str) -> Option<TableReport>;
 
     /// Called for each row of a table for which reports are wanted.
-    fn change(&mut self, change: &Change<'_>);
+    fn change(&mut self, change: &HookedRow<'_>);
 }
 
 /// The report that is wanted for each row of a table.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct TableReport {
     /// The number that the sink gave to the table.
     pub(crate) table: usize,
     /// The columns of the key, by their positions in the declaration, from 0. If there are none, the number of the row
@@ -57,7 +57,7 @@ pub(crate) enum Operation {
 }
 
 /// A row that is about to change.
-pub(crate) struct Change<'h> {
+pub(crate) struct HookedRow<'h> {
     /// The number that the sink gave to the table.
     pub(crate) table: usize,
     pub(crate) operation: Operation,
@@ -69,7 +69,7 @@ pub(crate) struct Change<'h> {
     failure: &'h Cell<Option<c_int>>,
 }
 
-impl Change<'_> {
+impl HookedRow<'_> {
     /// The key that the row had; `None` for a new row.
     #[inline]
     pub(crate) fn before(&self) -> Option<Key<'_>> {
@@ -96,7 +96,7 @@ impl Change<'_> {
 /// A row's key before or after its change.
 #[derive(Clone, Copy)]
 pub(crate) struct Key<'c> {
-    change: &'c Change<'c>,
+    change: &'c HookedRow<'c>,
     is_new: bool,
 }
 
@@ -115,7 +115,7 @@ impl<'c> Key<'c> {
 
     #[inline]
     fn value(self, column: c_int) -> Option<Raw<'c>> {
-        let Change { connection, is_part, failure, .. } = self.change;
+        let HookedRow { connection, is_part, failure, .. } = self.change;
         let mut value = ptr::null_mut();
         // SAFETY: the sink has the change only within the hook's call, in which SQLite answers.
         let code = unsafe {
@@ -174,7 +174,7 @@ pub(crate) fn while_captured<'s, R>(
         lost: Cell::new(None),
         panic: Cell::new(None),
     };
-    let set = Set::new(connection.handle(), &hook);
+    let set = HookGuard::new(connection.handle(), &hook);
     let result = work();
     let is_whole = set.take_back();
     if let Some(panic) = hook.panic.take() {
@@ -193,7 +193,7 @@ enum Lost {
 }
 
 /// A table of the scope, by the name that SQLite passes to the hook.
-type Seen = (Box<[u8]>, Option<Asked>);
+type Seen = (Box<[u8]>, Option<TableReport>);
 
 /// The hook's argument.
 struct Hook<'s> {
@@ -244,7 +244,7 @@ impl Hook<'_> {
             };
             self.last.set(at);
         }
-        if let Some(Asked { table, key }) = &seen[at].1 {
+        if let Some(TableReport { table, key }) = &seen[at].1 {
             let failure = &self.failure;
             // SAFETY: the caller's promise.
             let is_part = operation == ffi::SQLITE_DELETE
@@ -254,7 +254,7 @@ impl Hook<'_> {
                 ffi::SQLITE_DELETE if !is_part => Operation::Delete,
                 _ => Operation::Update,
             };
-            sink.change(&Change { table: *table, operation, numbers, key, connection, is_part, failure });
+            sink.change(&HookedRow { table: *table, operation, numbers, key, connection, is_part, failure });
             if let Some(code) = failure.get() {
                 self.lost.set(Some(Lost::Value(code)));
             }
@@ -263,22 +263,22 @@ impl Hook<'_> {
 }
 
 /// Sets the hook until this is dropped. Scopes must not nest: the reports of both would be incomplete.
-struct Set<'h, 's> {
+struct HookGuard<'h, 's> {
     connection: *mut ffi::sqlite3,
     hook: &'h Hook<'s>,
     /// Whether no other hook was set before.
     is_alone: bool,
 }
 
-impl<'h, 's> Set<'h, 's> {
-    fn new(connection: *mut ffi::sqlite3, hook: &'h Hook<'s>) -> Set<'h, 's> {
+impl<'h, 's> HookGuard<'h, 's> {
+    fn new(connection: *mut ffi::sqlite3, hook: &'h Hook<'s>) -> HookGuard<'h, 's> {
         let argument = ptr::from_ref(hook).cast_mut().cast();
         // SAFETY: the connection is open, and the hook is removed before its argument ends.
         let before = unsafe {
             touchstone_expire_page_drops(connection);
             ffi::sqlite3_preupdate_hook(connection, Some(changed), argument)
         };
-        Set { connection, hook, is_alone: before.is_null() }
+        HookGuard { connection, hook, is_alone: before.is_null() }
     }
 
     /// Removes the hook; whether it was this one all the time.
@@ -293,7 +293,7 @@ impl<'h, 's> Set<'h, 's> {
     }
 }
 
-impl Drop for Set<'_, '_> {
+impl Drop for HookGuard<'_, '_> {
     fn drop(&mut self) {
         self.end();
     }

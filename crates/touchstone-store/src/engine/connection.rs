@@ -1,7 +1,7 @@
 //! One connection to the file, with its settings and the statements that begin and end transactions.
 
 use super::bare;
-use super::batch_insert::Feed;
+use super::batch_insert::BatchInsert;
 use super::busy_handler::BusyHandler;
 use super::cipher;
 use super::fork::Origin;
@@ -51,7 +51,7 @@ pub(crate) struct Connection {
     raw: Own,
     /// The feeds (virtual tables for batch inserts) by the number of their columns. Dropped after the connection, which
     /// reads them.
-    feeds: RefCell<HashMap<usize, Rc<Feed>>>,
+    feeds: RefCell<HashMap<usize, Rc<BatchInsert>>>,
     /// Dropped after the connection, whose busy handler it is.
     pub(crate) busy_handler: Box<BusyHandler>,
     /// Dropped after the connection, whose authorizer uses it.
@@ -340,12 +340,12 @@ impl Connection {
     }
 
     /// The feed, a virtual table for batch inserts, for tables of that many columns.
-    pub(crate) fn feed(&self, width: usize) -> Result<Rc<Feed>> {
+    pub(crate) fn feed(&self, width: usize) -> Result<Rc<BatchInsert>> {
         if let Some(feed) = self.feeds.borrow().get(&width) {
             return Ok(Rc::clone(feed));
         }
         // SAFETY: the connection is open, and dropped before its feeds.
-        let feed = unsafe { Feed::register(self.handle(), width)? };
+        let feed = unsafe { BatchInsert::register(self.handle(), width)? };
         self.feeds.borrow_mut().insert(width, Rc::clone(&feed));
         Ok(feed)
     }

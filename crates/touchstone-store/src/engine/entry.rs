@@ -5,7 +5,7 @@
 use super::connection::Connection;
 use super::page::{Geometry, Payload};
 use super::pager::{Pages, damaged};
-use super::scan::{Part, Reach, Scan};
+use super::scan::{Handling, Reach, Scan};
 use crate::error::Result;
 use crate::value::Raw;
 use libsqlite3_sys as ffi;
@@ -37,13 +37,13 @@ pub(crate) fn find(connection: &Connection, name: &str) -> Result<Option<(u32, S
     let mut scan = Scan::new(pages, SCHEMA, true, geometry(pages)?, reach);
     let mut found = None;
     while scan.next_page(|_, bytes, part| {
-        if part != Part::Take && !is_of(bytes, name, root).ok_or_else(|| damaged(SCHEMA))? {
-            return Ok(part == Part::Whole);
+        if part != Handling::Take && !is_of(bytes, name, root).ok_or_else(|| damaged(SCHEMA))? {
+            return Ok(part == Handling::Whole);
         }
-        if part != Part::Sift {
+        if part != Handling::Sift {
             found = Some(made_by(bytes).ok_or_else(|| damaged(SCHEMA))?);
         }
-        Ok(part == Part::Sift)
+        Ok(part == Handling::Sift)
     })? {}
     Ok(found.map(|made_by| (root, made_by)))
 }

@@ -61,12 +61,12 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// The guard of the lock, while its process forks.
-struct Held(UnsafeCell<Option<MutexGuard<'static, ()>>>);
+struct ForkGuard(UnsafeCell<Option<MutexGuard<'static, ()>>>);
 
 // SAFETY: only the thread that has the lock accesses it.
-unsafe impl Sync for Held {}
+unsafe impl Sync for ForkGuard {}
 
-static HELD: Held = Held(UnsafeCell::new(None));
+static HELD: ForkGuard = ForkGuard(UnsafeCell::new(None));
 
 /// Called before a fork, by the thread that forks.
 unsafe extern "C" fn before() {

@@ -9,7 +9,7 @@
 
 use super::authorizer::{Act, Authorizer};
 use super::connection::Connection;
-use super::settings::Changed;
+use super::settings::ChangedSettings;
 use libsqlite3_sys as ffi;
 use std::cell::Cell;
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -32,7 +32,7 @@ pub(crate) struct Guard {
     is_lent: Cell<bool>,
     /// Whether a program has attached files, which are detached when the transaction ends.
     pub(super) has_attached: Cell<bool>,
-    changed: Changed,
+    changed: ChangedSettings,
     connection: Cell<Option<ptr::NonNull<ffi::sqlite3>>>,
 }
 

@@ -22,10 +22,10 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 mod tests;
 
 /// The VFSes made so far, by the name of the VFS below.
-static MADE: LazyLock<Mutex<HashMap<CString, Made>>> = LazyLock::new(Mutex::default);
+static MADE: LazyLock<Mutex<HashMap<CString, MadeVfs>>> = LazyLock::new(Mutex::default);
 
 /// A VFS of this module, by its name, and the one below it.
-struct Made {
+struct MadeVfs {
     name: CString,
     below: Below,
 }
@@ -72,7 +72,7 @@ pub(crate) fn over(below: &CStr) -> Result<CString, NoVfs> {
     }
     // SAFETY: the VFS is registered.
     let name = unsafe { make(below, found.0) }.ok_or(NoVfs::Unknown)?;
-    made.insert(below.to_owned(), Made { name: name.clone(), below: found });
+    made.insert(below.to_owned(), MadeVfs { name: name.clone(), below: found });
     Ok(name)
 }
 

@@ -109,13 +109,13 @@ impl Budget {
 
 /// A payload with overflow pages, gathered as far as it is needed.
 #[derive(Default)]
-pub(crate) struct Gathered {
+pub(crate) struct GatheredPayload {
     bytes: Vec<u8>,
     length: usize,
     next: u32,
 }
 
-impl Gathered {
+impl GatheredPayload {
     /// Begins with the part in the row's own page.
     pub(crate) fn begin(&mut self, row: Row<'_>) {
         self.bytes.clear();

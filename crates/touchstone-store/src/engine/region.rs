@@ -43,7 +43,7 @@ pub(crate) struct Region {
 
 /// The permissions that SQLite asked for.
 #[derive(Default)]
-struct Asked {
+struct Permissions {
     /// Tables and views, with their database if SQLite gave it.
     names: BTreeSet<(Option<String>, String)>,
     functions: BTreeSet<String>,
@@ -64,10 +64,10 @@ pub(crate) fn region(connection: &Connection, sql: &str) -> Result<Region> {
     let mut texts = vec![sql.to_owned()];
     for (database, name) in &asked.names {
         match find(connection, database.as_deref(), name)? {
-            Found::Table => drop(tables.insert(name.to_ascii_lowercase())),
-            Found::View(text) => texts.push(text),
-            Found::Nothing => {}
-            Found::Other(what) => reasons.push(format!("`{name}` is {what}")),
+            ObjectKind::Table => drop(tables.insert(name.to_ascii_lowercase())),
+            ObjectKind::View(text) => texts.push(text),
+            ObjectKind::Nothing => {}
+            ObjectKind::Other(what) => reasons.push(format!("`{name}` is {what}")),
         }
     }
     for function in &asked.functions {
@@ -80,8 +80,8 @@ pub(crate) fn region(connection: &Connection, sql: &str) -> Result<Region> {
 }
 
 /// Prepares the statement, notes the permissions that SQLite asks for, and drops the statement.
-fn ask(connection: &Connection, sql: &str) -> Result<Asked> {
-    let asked = RefCell::<Asked>::default();
+fn ask(connection: &Connection, sql: &str) -> Result<Permissions> {
+    let asked = RefCell::<Permissions>::default();
     let (mut statement, mut rest) = (ptr::null_mut(), ptr::null());
     let length = c_int::try_from(sql.len()).unwrap_or(c_int::MAX);
     let argument = (&raw const asked).cast_mut().cast();
@@ -152,7 +152,7 @@ unsafe extern "C" fn note(
     _within: *const c_char,
 ) -> c_int {
     // SAFETY: it is the argument that the statement is prepared with, which outlives the call; nobody else uses it.
-    let mut asked = unsafe { &*asked.cast::<RefCell<Asked>>().cast_const() }.borrow_mut();
+    let mut asked = unsafe { &*asked.cast::<RefCell<Permissions>>().cast_const() }.borrow_mut();
     // SAFETY: SQLite passes these values, for this call.
     let act = unsafe { Act::new(action, first, second, database) };
     match act.action {
@@ -169,7 +169,7 @@ unsafe extern "C" fn note(
 }
 
 /// The kinds of things that a name stands for.
-enum Found {
+enum ObjectKind {
     Table,
     /// With the statement that made it.
     View(String),
@@ -178,7 +178,7 @@ enum Found {
     Other(&'static str),
 }
 
-fn find(connection: &Connection, database: Option<&str>, name: &str) -> Result<Found> {
+fn find(connection: &Connection, database: Option<&str>, name: &str) -> Result<ObjectKind> {
     const KINDS: &str = "select schema, type from pragma_table_list(?1) \
         where ?2 is null or schema = ?2 collate nocase order by schema = 'temp' desc, schema = 'main' desc";
     const MODULE: &str = "select 1 from pragma_module_list where name = ?1 collate nocase";
@@ -188,7 +188,7 @@ fn find(connection: &Connection, database: Option<&str>, name: &str) -> Result<F
     if PURE.iter().any(|pure| pure.eq_ignore_ascii_case(name))
         && !sql.prepare(KINDS)?.exists((name, database))?
     {
-        return Ok(Found::Nothing);
+        return Ok(ObjectKind::Nothing);
     }
     let mut statement = sql.prepare(KINDS)?;
     let mut rows = statement.query((name, database))?;
@@ -196,23 +196,23 @@ fn find(connection: &Connection, database: Option<&str>, name: &str) -> Result<F
     let Some(row) = rows.next()? else {
         let is_module = sql.prepare(MODULE)?.exists([name])? || database.is_some();
         return Ok(match (is_module, is_own) {
-            (true, _) => Found::Other("a table-valued function"),
+            (true, _) => ObjectKind::Other("a table-valued function"),
             // The schema's table has several names, of which the list has one.
-            (false, true) => Found::Other("SQLite's own"),
-            (false, false) => Found::Nothing,
+            (false, true) => ObjectKind::Other("SQLite's own"),
+            (false, false) => ObjectKind::Nothing,
         });
     };
     let (schema, kind): (String, String) = (row.get(0)?, row.get(1)?);
     Ok(match (&*kind, &*schema) {
         ("view", _) => {
             let text = format!("select sql from \"{schema}\".sqlite_schema where name = ?1 collate nocase");
-            Found::View(sql.query_row(&text, [name], |row| row.get(0))?)
+            ObjectKind::View(sql.query_row(&text, [name], |row| row.get(0))?)
         }
-        ("virtual", _) => Found::Other("a virtual table"),
-        (_, "main") if is_own => Found::Other("SQLite's own"),
-        (_, "main") => Found::Table,
-        (_, "temp") => Found::Other("a temporary table"),
-        _ => Found::Other("a table of another file"),
+        ("virtual", _) => ObjectKind::Other("a virtual table"),
+        (_, "main") if is_own => ObjectKind::Other("SQLite's own"),
+        (_, "main") => ObjectKind::Table,
+        (_, "temp") => ObjectKind::Other("a temporary table"),
+        _ => ObjectKind::Other("a table of another file"),
     })
 }
 

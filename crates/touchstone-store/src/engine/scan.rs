@@ -2,7 +2,7 @@
 //! transaction would give, in key order, without a virtual machine's step for each.
 
 use super::page::{Geometry, Page, PageKind, Payload, Row};
-use super::pager::{Budget, Gathered, Pages, damaged};
+use super::pager::{Budget, GatheredPayload, Pages, damaged};
 use crate::error::Result;
 
 /// The greatest number of inner pages above each other: SQLite walks no tree of more than 20 levels.
@@ -30,7 +30,7 @@ impl Reach {
 
 /// The handling of a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum Handling {
     /// All needed values are there: the row is sifted, and taken if it is wanted.
     Whole,
     /// The row is only sifted: whether it is wanted.
@@ -40,7 +40,7 @@ pub(crate) enum Part {
 }
 
 /// An inner page on the way down.
-struct Inner {
+struct InnerPage {
     number: u32,
     bytes: Box<[u8]>,
     /// The next child. In a tree of rows in key order: twice the child's index, and odd between a child and its row.
@@ -49,8 +49,8 @@ struct Inner {
 
 /// A walk over a table's tree, in key order.
 pub(crate) struct Scan {
-    source: Source,
-    stack: Vec<Inner>,
+    source: RowSource,
+    stack: Vec<InnerPage>,
     root: Option<u32>,
     /// Whether rows are numbered: a page of the other kind is of another tree.
     is_numbered: bool,
@@ -71,7 +71,7 @@ impl Scan {
     pub(crate) fn new(pages: Pages, root: u32, is_numbered: bool, geometry: Geometry, reach: Reach) -> Scan {
         let budget = Budget::new(&pages);
         Scan {
-            source: Source { pages, geometry, reach, budget, gathered: Gathered::default() },
+            source: RowSource { pages, geometry, reach, budget, gathered: GatheredPayload::default() },
             stack: Vec::new(),
             root: Some(root),
             is_numbered,
@@ -96,7 +96,7 @@ impl Scan {
     #[inline]
     pub(crate) fn next_page(
         &mut self,
-        mut visit: impl FnMut(i64, &[u8], Part) -> Result<bool>,
+        mut visit: impl FnMut(i64, &[u8], Handling) -> Result<bool>,
     ) -> Result<bool> {
         loop {
             let number = match self.advance()? {
@@ -117,7 +117,7 @@ impl Scan {
                     if self.stack.len() == DEPTH_MAX {
                         return Err(damaged(number));
                     }
-                    self.stack.push(Inner { number, bytes: self.page.clone(), next: 0 });
+                    self.stack.push(InnerPage { number, bytes: self.page.clone(), next: 0 });
                 }
                 // The kind is checked once a page, and not for each row, which would be a twentieth of a walk.
                 PageKind::TableLeaf => {
@@ -164,7 +164,7 @@ impl Scan {
     fn inner_row(
         &mut self,
         at: usize,
-        mut visit: impl FnMut(i64, &[u8], Part) -> Result<bool>,
+        mut visit: impl FnMut(i64, &[u8], Handling) -> Result<bool>,
     ) -> Result<bool> {
         let Some(inner) = self.stack.last() else { return Ok(false) };
         let row = Page::new(&inner.bytes, inner.number, self.source.geometry)
@@ -200,15 +200,15 @@ fn each_row<'p>(
 }
 
 /// The source of the rows, including those with overflow pages.
-struct Source {
+struct RowSource {
     pages: Pages,
     geometry: Geometry,
     reach: Reach,
     budget: Budget,
-    gathered: Gathered,
+    gathered: GatheredPayload,
 }
 
-impl Source {
+impl RowSource {
     /// Copies the next page of the walk.
     #[inline]
     fn copy(&mut self, number: u32, page: &mut [u8]) -> Result<()> {
@@ -221,10 +221,10 @@ impl Source {
     fn give(
         &mut self,
         row: Row<'_>,
-        visit: &mut impl FnMut(i64, &[u8], Part) -> Result<bool>,
+        visit: &mut impl FnMut(i64, &[u8], Handling) -> Result<bool>,
     ) -> Result<bool> {
         if row.local.len() == row.length {
-            return visit(row.number, row.local, Part::Whole);
+            return visit(row.number, row.local, Handling::Whole);
         }
         self.give_long(row, visit)
     }
@@ -234,13 +234,13 @@ impl Source {
     fn give_long(
         &mut self,
         row: Row<'_>,
-        visit: &mut impl FnMut(i64, &[u8], Part) -> Result<bool>,
+        visit: &mut impl FnMut(i64, &[u8], Handling) -> Result<bool>,
     ) -> Result<bool> {
         let place = (&self.pages, self.geometry);
         let mut is_gathered = false;
         // If no value is needed to know whether a row is wanted, the row is given once.
-        let parts = [(self.reach.sift, Part::Sift), (self.reach.take, Part::Take)];
-        let once = [(self.reach.take, Part::Whole)];
+        let parts = [(self.reach.sift, Handling::Sift), (self.reach.take, Handling::Take)];
+        let once = [(self.reach.take, Handling::Whole)];
         for &(columns, part) in if self.reach.sift == 0 { &once[..] } else { &parts[..] } {
             let wanted = Payload::reach(row.local, row.length, columns);
             let bytes = if wanted <= row.local.len() {
@@ -254,9 +254,9 @@ impl Source {
             };
             let goes_on = visit(row.number, bytes, part)?;
             match part {
-                Part::Sift if !goes_on => return Ok(true),
-                Part::Take | Part::Whole => return Ok(goes_on),
-                Part::Sift => {}
+                Handling::Sift if !goes_on => return Ok(true),
+                Handling::Take | Handling::Whole => return Ok(goes_on),
+                Handling::Sift => {}
             }
         }
         Ok(true)

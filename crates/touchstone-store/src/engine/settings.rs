@@ -32,9 +32,9 @@ const SETTINGS: [(&str, &str); 17] = [
 
 /// Which settings a program may have changed.
 #[derive(Default)]
-pub(super) struct Changed(Cell<u32>);
+pub(super) struct ChangedSettings(Cell<u32>);
 
-impl Changed {
+impl ChangedSettings {
     /// Notes the setting that a permitted statement changes.
     pub(super) fn note(&self, act: &Act<'_>) {
         let is_it = |(name, _): &(&str, &str)| act.sets(name);

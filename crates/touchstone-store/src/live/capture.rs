@@ -51,7 +51,7 @@ pub(crate) struct Capture {
     is_on: Cell<bool>,
     /// Whether counts are watched: then rows are noted before they are written.
     counts: Cell<bool>,
-    open: RefCell<Open>,
+    open: RefCell<OpenCapture>,
     /// Whether statements change further rows (by triggers, cascading keys or `on conflict replace`), and the version
     /// of the schema for which that is known.
     acting: Cell<Option<(i64, bool)>>,
@@ -59,7 +59,7 @@ pub(crate) struct Capture {
 
 /// The changes of the transaction under way.
 #[derive(Default)]
-struct Open {
+struct OpenCapture {
     topics: Arc<Topics>,
     /// By the topics' positions in their list.
     changes: Vec<Option<Box<dyn Gathered>>>,
@@ -93,7 +93,7 @@ impl Capture {
             changes.resize_with(topics.list.len(), || None);
             let counted: Vec<bool> = topics.list.iter().map(|topic| topic.interest.is_counted()).collect();
             self.counts.set(counted.contains(&true));
-            self.open.replace(Open { topics, changes, counted, ..Open::default() });
+            self.open.replace(OpenCapture { topics, changes, counted, ..OpenCapture::default() });
             self.is_on.set(true);
         }
     }
@@ -302,7 +302,7 @@ impl Capture {
     fn gather<T: Record>(&self, section: &Section, gather: impl Fn(&mut Changes<T>)) {
         let mut open = self.open.borrow_mut();
         open.note_table(section.name());
-        let Open { topics, changes, counted, keys, unknown, .. } = &mut *open;
+        let OpenCapture { topics, changes, counted, keys, unknown, .. } = &mut *open;
         // Several types may have one table: the program's own, or versions of a type that has changed.
         for (at, _) in topics.list.iter().enumerate().filter(|(_, topic)| is_of(topic, section)) {
             let gathered: &mut dyn Any = &mut **made(topics, counted, changes, at);
@@ -378,7 +378,7 @@ fn made<'c>(
     })
 }
 
-impl Open {
+impl OpenCapture {
     #[inline]
     fn note_table(&mut self, name: &str) {
         if self.topics.by_name && self.tables.iter().all(|table| table != name) {

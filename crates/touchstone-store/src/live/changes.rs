@@ -175,12 +175,12 @@ impl<T: Record> Changes<T> {
 pub(crate) type OldRow = (RowKey, Old<Vec<Stored>>);
 
 /// The values of a row, in the order of the type's columns.
-struct Values<'v> {
+struct RowValues<'v> {
     values: std::slice::Iter<'v, Stored>,
     shape: &'static Shape,
 }
 
-impl<'v> Columns<'v> for Values<'v> {
+impl<'v> Columns<'v> for RowValues<'v> {
     fn next(&mut self) -> Raw<'v> {
         self.values.next().map_or(Raw::Absent, Stored::raw)
     }
@@ -250,7 +250,7 @@ impl<T: Record> Gathered for Changes<T> {
         for (key, old) in rows {
             // Reading runs the program's own code. If it fails or panics, the old row is unknown.
             let read = |values: &Vec<Stored>| {
-                let mut row = Values { values: values.iter(), shape };
+                let mut row = RowValues { values: values.iter(), shape };
                 catch_unwind(AssertUnwindSafe(|| read::<T>(shape, &mut row))).ok()?.ok()
             };
             match old {

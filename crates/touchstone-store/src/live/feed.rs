@@ -7,9 +7,9 @@ use super::plan::{Plan, is_of, plan};
 use super::results::Results;
 use super::row::RowKey;
 use super::subscription::{CountSubscription, Held, SqlSubscription, Subscription};
-use super::thread::{Begun, Mail};
+use super::thread::{Mail, Started};
 use super::update::{SubscriptionId, Update};
-use super::watched::Asked;
+use super::watched::Request;
 use crate::cells::Cells;
 use crate::engine::fork::Origin;
 use crate::error::{Error, ErrorKind, Result};
@@ -260,11 +260,11 @@ impl Feed {
         let mail = &self.inner.mail;
         let mut slots: Vec<mailbox::Slot> = Vec::new();
         let asked = |plan: Result<Plan>| {
-            let asked = Asked { plan: plan?, slot: mail.add(), counts };
+            let asked = Request { plan: plan?, slot: mail.add(), counts };
             slots.push(asked.slot);
             Ok(asked)
         };
-        let asked: Result<Vec<Asked>> = plans.map(asked).collect();
+        let asked: Result<Vec<Request>> = plans.map(asked).collect();
         let feed = self.inner.id;
         let begun = asked
             .and_then(|asked| self.inner.shared.ask(move |live| live.subscribe::<T>(shape, feed, asked)));
@@ -273,7 +273,7 @@ impl Feed {
                 mail.remove(*slot);
             }
         })?;
-        let Begun { first, topic, list } = begun;
+        let Started { first, topic, list } = begun;
         let held = |(((place, results), slot), id)| {
             let (id, feed) = (SubscriptionId(id), Arc::clone(&self.inner));
             (Held { id, topic, place, slot, feed }, results)

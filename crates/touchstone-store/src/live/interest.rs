@@ -113,11 +113,11 @@ pub(crate) struct Interest {
     generation: AtomicU64,
     /// Whether counts are watched: then writers note the rows as they were before the change.
     is_counted: AtomicU64,
-    known: Mutex<Known, KNOWN>,
+    known: Mutex<KnownInterest, KNOWN>,
 }
 
 #[derive(Clone)]
-struct Known {
+struct KnownInterest {
     filter: Option<Arc<dyn Any + Send + Sync>>,
     marks: Arc<Marks>,
     /// The marks before these, until each commit is applied that has marked only there.
@@ -126,7 +126,7 @@ struct Known {
 
 impl Default for Interest {
     fn default() -> Interest {
-        let known = Known { filter: None, marks: Arc::new(Marks::for_keys(0)), previous: None };
+        let known = KnownInterest { filter: None, marks: Arc::new(Marks::for_keys(0)), previous: None };
         Interest { generation: AtomicU64::new(1), is_counted: AtomicU64::new(0), known: Mutex::new(known) }
     }
 }

@@ -13,7 +13,7 @@ use super::commit::{Commit, Committed, is_same_commit};
 use super::mailbox::Room;
 use super::observed::Observed;
 use super::round::Rounds;
-use super::thread::{Live, Order};
+use super::thread::{Job, Live};
 use crate::engine::commit_watch::CommitWatch;
 use crate::engine::fork::Origin;
 use crate::engine::log::LogState;
@@ -35,7 +35,7 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct Work {
     pub(crate) commits: VecDeque<Commit>,
-    pub(crate) orders: VecDeque<Order>,
+    pub(crate) orders: VecDeque<Job>,
     /// Whether a live query watches rows that one of the commits changed, or may watch them.
     concerns_somebody: bool,
     /// Whether to look for commits of other stores and processes.
@@ -297,7 +297,7 @@ impl Shared {
     }
 
     /// Gives the live thread an order.
-    fn order(&self, order: Order) -> Result<()> {
+    fn order(&self, order: Job) -> Result<()> {
         self.check_process()?;
         let mut inbox = lock(&self.inbox);
         if inbox.ended || inbox.work.stop {

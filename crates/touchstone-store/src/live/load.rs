@@ -241,7 +241,7 @@ fn within<T: Record>(access: Access<'_, T>, columns: &[SortColumn], low: &Cut, h
 }
 
 /// An end of a range, and whether the range excludes the value itself.
-type End<'v> = Option<(&'v Stored, bool)>;
+type RangeEnd<'v> = Option<(&'v Stored, bool)>;
 
 /// No comparison is true for NULL, that with NULL neither.
 fn equal(column: usize, value: &Stored) -> Node {
@@ -253,7 +253,7 @@ fn equal(column: usize, value: &Stored) -> Node {
 
 /// The range of a column between two values. NULL, the least value, is in the range if the lower end is missing, or is NULL
 /// and not excluded.
-fn range(column: usize, least: End<'_>, greatest: End<'_>) -> Option<Node> {
+fn range(column: usize, least: RangeEnd<'_>, greatest: RangeEnd<'_>) -> Option<Node> {
     use Comparison::{Greater, GreaterOrEqual, Less, LessOrEqual};
     let least = least.filter(|(value, is_open)| **value != Stored::Null || *is_open);
     let is_null = Node::IsNull(column);

@@ -16,7 +16,7 @@ pub(crate) use listener::{Listener, Outcome, listen};
 pub(crate) use room::Room;
 
 use crate::sync::{Arc, Condvar, MAILBOX, Mutex, MutexGuard, lock, wait, wait_for};
-use contents::{Change, Contents};
+use contents::{Contents, PutEffect};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -164,12 +164,12 @@ pub(crate) enum Ended<E> {
 
 /// The queue, and the threads and tasks that wait for it.
 pub(crate) struct Mailbox<U, E> {
-    state: Mutex<State<U, E>, MAILBOX>,
+    state: Mutex<MailboxState<U, E>, MAILBOX>,
     woken: Condvar,
     room: Arc<Room>,
 }
 
-struct State<U, E> {
+struct MailboxState<U, E> {
     contents: Contents<U>,
     ending: Option<Ending<E>>,
     /// The number of threads that wait at `woken`.
@@ -187,7 +187,7 @@ struct Ending<E> {
 }
 
 /// The result of one attempt to take a batch.
-enum Step<U, E> {
+enum Attempt<U, E> {
     Batch(Batch<U>),
     Failed(Arc<Ended<E>>),
     /// There will be no more batches.
@@ -197,19 +197,19 @@ enum Step<U, E> {
 }
 
 /// A check that each receiver passes to take a batch, while the mailbox is locked.
-trait Gate {
-    /// Runs `take`, unless the gate is shut: then the result is [`Step::Over`].
-    fn pass<U, E>(&self, take: impl FnOnce() -> Step<U, E>) -> Step<U, E>;
+trait TakeCheck {
+    /// Runs `take`, unless the gate is shut: then the result is [`Attempt::Over`].
+    fn pass<U, E>(&self, take: impl FnOnce() -> Attempt<U, E>) -> Attempt<U, E>;
 
     /// Whether the gate is shut. The thread that shuts it wakes all waiting receivers afterwards.
     fn is_shut(&self) -> bool;
 }
 
 /// The gate that is always open.
-struct Open;
+struct AlwaysOpen;
 
-impl Gate for Open {
-    fn pass<U, E>(&self, take: impl FnOnce() -> Step<U, E>) -> Step<U, E> {
+impl TakeCheck for AlwaysOpen {
+    fn pass<U, E>(&self, take: impl FnOnce() -> Attempt<U, E>) -> Attempt<U, E> {
         take()
     }
 
@@ -233,7 +233,7 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
     /// An empty mailbox. While it is full, writers wait at the room.
     pub(crate) fn new(mode: Mode, room: Arc<Room>) -> Mailbox<U, E> {
         let contents = Contents::new(mode);
-        let state = State { contents, ending: None, waiting: 0, wakers: Vec::new(), is_full: false };
+        let state = MailboxState { contents, ending: None, waiting: 0, wakers: Vec::new(), is_full: false };
         Mailbox { state: Mutex::new(state), woken: Condvar::new(), room }
     }
 
@@ -262,9 +262,9 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
             return leftover;
         }
         let mut calls = match state.contents.put(batch, &mut leftover) {
-            Change::None => Calls::default(),
-            Change::Batch => state.call(1),
-            Change::End => {
+            PutEffect::None => Calls::default(),
+            PutEffect::Batch => state.call(1),
+            PutEffect::End => {
                 state.end(&mut Some(Arc::new(Ended::Overflowed)));
                 state.call(usize::MAX)
             }
@@ -320,7 +320,7 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
     /// # Errors
     /// If the mailbox has ended for a reason ([`Ended`]): once; later calls return `None`.
     pub(crate) fn next(&self) -> Result<Option<Batch<U>>, Ended<E>> {
-        self.take(&Open, None)
+        self.take(&AlwaysOpen, None)
     }
 
     /// As [`next`](Mailbox::next), but waits for at most `time`; `None` also after that time.
@@ -328,7 +328,7 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
     /// # Errors
     /// As [`next`](Mailbox::next).
     pub(crate) fn next_within(&self, time: Duration) -> Result<Option<Batch<U>>, Ended<E>> {
-        self.take(&Open, Instant::now().checked_add(time))
+        self.take(&AlwaysOpen, Instant::now().checked_add(time))
     }
 
     /// As [`next`](Mailbox::next), but does not wait; `None` also if there is no batch yet.
@@ -336,35 +336,35 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
     /// # Errors
     /// As [`next`](Mailbox::next).
     pub(crate) fn try_next(&self) -> Result<Option<Batch<U>>, Ended<E>> {
-        self.step(&Open).into_result()
+        self.step(&AlwaysOpen).into_result()
     }
 
     /// As [`next`](Mailbox::next), for a task: the mailbox wakes it when there may be a batch. A batch wakes all
     /// waiting tasks: the mailbox cannot know which of them are still interested.
     pub(crate) fn poll_next(&self, context: &mut Context<'_>) -> Poll<Option<Result<Batch<U>, Ended<E>>>> {
         loop {
-            match self.step(&Open) {
-                Step::Nothing if self.register(context.waker()) => return Poll::Pending,
-                Step::Nothing => {}
+            match self.step(&AlwaysOpen) {
+                Attempt::Nothing if self.register(context.waker()) => return Poll::Pending,
+                Attempt::Nothing => {}
                 step => return Poll::Ready(step.into_result().transpose()),
             }
         }
     }
 
     /// Takes a batch through the gate. Waits for one until `end`, or, without an `end`, for any time.
-    fn take(&self, gate: &impl Gate, end: Option<Instant>) -> Result<Option<Batch<U>>, Ended<E>> {
+    fn take(&self, gate: &impl TakeCheck, end: Option<Instant>) -> Result<Option<Batch<U>>, Ended<E>> {
         let mut is_over = false;
         loop {
             match self.step(gate) {
                 // A wake-up may reach a thread just as its time ends. So the thread looks once more: otherwise the
                 // batch could stay here while another receiver sleeps.
-                Step::Nothing if !is_over => is_over = self.park(gate, end),
+                Attempt::Nothing if !is_over => is_over = self.park(gate, end),
                 step => return step.into_result(),
             }
         }
     }
 
-    fn step(&self, gate: &impl Gate) -> Step<U, E> {
+    fn step(&self, gate: &impl TakeCheck) -> Attempt<U, E> {
         let mut leftover = Leftover::default();
         let mut state = lock(&self.state);
         let step = gate.pass(|| state.take(&mut leftover));
@@ -374,7 +374,7 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
     }
 
     /// Waits until there may be a batch, the mailbox has ended, or the gate is shut; returns whether the time is over.
-    fn park(&self, gate: &impl Gate, end: Option<Instant>) -> bool {
+    fn park(&self, gate: &impl TakeCheck, end: Option<Instant>) -> bool {
         let mut state = lock(&self.state);
         let mut is_over = false;
         while !is_over && !state.is_ready() && !gate.is_shut() {
@@ -421,7 +421,7 @@ impl<U: Supersede, E: Clone> Mailbox<U, E> {
 }
 
 impl<U, E> Mailbox<U, E> {
-    fn unlock(&self, state: MutexGuard<'_, State<U, E>>, calls: Calls) {
+    fn unlock(&self, state: MutexGuard<'_, MailboxState<U, E>>, calls: Calls) {
         drop(state);
         match calls.threads {
             0 => {}
@@ -440,7 +440,7 @@ impl<U, E> Mailbox<U, E> {
 
 impl<U: Supersede, E> Mailbox<U, E> {
     /// Reports to the room whether this mailbox is full, if that has changed; returns whether to wake the writers.
-    fn tell_room(&self, state: &mut State<U, E>) -> bool {
+    fn tell_room(&self, state: &mut MailboxState<U, E>) -> bool {
         let is_full = state.ending.is_none() && state.contents.is_full();
         if is_full == state.is_full {
             return false;
@@ -461,7 +461,7 @@ impl<U, E> Drop for Mailbox<U, E> {
     }
 }
 
-impl<U: Supersede, E> State<U, E> {
+impl<U: Supersede, E> MailboxState<U, E> {
     /// Only the first end counts. The reason of a later one stays with the caller: it is not freed under the lock.
     fn end(&mut self, why: &mut Option<Arc<Ended<E>>>) {
         if self.ending.is_none() {
@@ -478,27 +478,27 @@ impl<U: Supersede, E> State<U, E> {
         self.contents.may_have_batch() || self.ending.is_some()
     }
 
-    fn take(&mut self, leftover: &mut Leftover<U>) -> Step<U, E> {
+    fn take(&mut self, leftover: &mut Leftover<U>) -> Attempt<U, E> {
         if let Some(batch) = self.contents.take(leftover) {
-            return Step::Batch(batch);
+            return Attempt::Batch(batch);
         }
         match &mut self.ending {
             Some(Ending { why: Some(why), is_told }) if !*is_told => {
                 *is_told = true;
-                Step::Failed(Arc::clone(why))
+                Attempt::Failed(Arc::clone(why))
             }
-            Some(_) => Step::Over,
-            None => Step::Nothing,
+            Some(_) => Attempt::Over,
+            None => Attempt::Nothing,
         }
     }
 }
 
-impl<U, E: Clone> Step<U, E> {
+impl<U, E: Clone> Attempt<U, E> {
     fn into_result(self) -> Result<Option<Batch<U>>, Ended<E>> {
         match self {
-            Step::Batch(batch) => Ok(Some(batch)),
-            Step::Failed(why) => Err((*why).clone()),
-            Step::Over | Step::Nothing => Ok(None),
+            Attempt::Batch(batch) => Ok(Some(batch)),
+            Attempt::Failed(why) => Err((*why).clone()),
+            Attempt::Over | Attempt::Nothing => Ok(None),
         }
     }
 }

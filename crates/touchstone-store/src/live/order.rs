@@ -68,7 +68,7 @@ impl<T: Record> Sorter<T> {
     }
 
     /// A cut before, or after, every row whose first columns have these values.
-    pub(crate) fn cut(&self, values: Values, after: bool) -> Cut {
+    pub(crate) fn cut(&self, values: CutValues, after: bool) -> Cut {
         let ord = match (values.first(), self.columns.first()) {
             (Some(value), Some((_, descending))) => ord_of(value.raw(), *descending),
             _ if after => u64::MAX,
@@ -79,7 +79,7 @@ impl<T: Record> Sorter<T> {
 
     /// The cut right behind a record. The sort columns must identify it.
     pub(crate) fn cut_after(&self, record: &T) -> Cut {
-        let values: Values = self.columns.iter().map(|(at, _)| stored(record, *at)).collect();
+        let values: CutValues = self.columns.iter().map(|(at, _)| stored(record, *at)).collect();
         self.cut(values, true)
     }
 
@@ -141,12 +141,12 @@ impl<T: Record> Sorter<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cut {
     pub(crate) ord: u64,
-    pub(crate) values: Values,
+    pub(crate) values: CutValues,
     pub(crate) after: bool,
 }
 
 /// Most cuts are by one column, and there may be a million of them.
-pub(crate) type Values = SmallVec<[Stored; 1]>;
+pub(crate) type CutValues = SmallVec<[Stored; 1]>;
 
 /// The rows between two cuts.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@
 //! value comes first in the set's order. A range of the column after those becomes two cuts. The residual is evaluated
 //! for each record. Queries that differ only in compared values, limit and offset are windows of one set.
 
-use super::order::{Cut, SortColumn, Sorter, Span, Values};
+use super::order::{Cut, CutValues, SortColumn, Sorter, Span};
 use crate::error::Result;
 use crate::query::Request;
 use crate::query::condition::{Comparison, Node, Word};
@@ -82,7 +82,7 @@ impl WindowPlan {
 
     /// The cut at which the window begins, or ends.
     fn cut<T: Record>(&self, sorter: &Sorter<T>, limit: Option<&Limit>, begins: bool) -> Cut {
-        let mut values = Values::from(self.equal.as_slice());
+        let mut values = CutValues::from(self.equal.as_slice());
         match limit {
             Some(limit) => {
                 values.push(limit.value.clone());
@@ -215,7 +215,7 @@ impl<'q> Parts<'q> {
     }
 }
 
-/// Whether the value is of the column's kind. Values of other kinds compare by their kind, which a cut cannot express.
+/// Whether the value is of the column's kind. CutValues of other kinds compare by their kind, which a cut cannot express.
 pub(super) fn is_of(column: &ColumnShape, value: &Stored) -> bool {
     matches!(
         (column.kind, value),

@@ -78,10 +78,10 @@ impl<T: PartialEq> PartialEq<T> for Shared<T> {
 /// ```
 pub struct Results<T> {
     version: u64,
-    found: Found<T>,
+    found: Content<T>,
 }
 
-enum Found<T> {
+enum Content<T> {
     Window {
         set: Set<Row<T>>,
         range: Range<usize>,
@@ -95,11 +95,11 @@ enum Found<T> {
 impl<T> Clone for Results<T> {
     fn clone(&self) -> Results<T> {
         let found = match &self.found {
-            Found::Window { set, range, sorter } => {
-                Found::Window { set: set.clone(), range: range.clone(), sorter: Arc::clone(sorter) }
+            Content::Window { set, range, sorter } => {
+                Content::Window { set: set.clone(), range: range.clone(), sorter: Arc::clone(sorter) }
             }
-            Found::Record(row) => Found::Record(row.clone()),
-            Found::Number(number) => Found::Number(*number),
+            Content::Record(row) => Content::Record(row.clone()),
+            Content::Number(number) => Content::Number(*number),
         };
         Results { version: self.version, found }
     }
@@ -108,15 +108,15 @@ impl<T> Clone for Results<T> {
 impl<T: Record> Results<T> {
     pub(crate) fn of_window(watch: &Watch<T>, set: Set<Row<T>>, version: u64) -> Results<T> {
         let (range, sorter) = (watch.range(&set), Arc::clone(&watch.sorter));
-        Results { version, found: Found::Window { set, range, sorter } }
+        Results { version, found: Content::Window { set, range, sorter } }
     }
 
     pub(crate) fn of_record(row: Option<Arc<Row<T>>>, version: u64) -> Results<T> {
-        Results { version, found: Found::Record(row) }
+        Results { version, found: Content::Record(row) }
     }
 
     pub(crate) fn of_number(number: u64, version: u64) -> Results<T> {
-        Results { version, found: Found::Number(usize::try_from(number).unwrap_or(usize::MAX)) }
+        Results { version, found: Content::Number(usize::try_from(number).unwrap_or(usize::MAX)) }
     }
 
     /// The version of the records: the commit that led to them.
@@ -148,9 +148,9 @@ impl<T: Record> Results<T> {
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.found {
-            Found::Window { range, .. } => range.len(),
-            Found::Record(row) => usize::from(row.is_some()),
-            Found::Number(number) => *number,
+            Content::Window { range, .. } => range.len(),
+            Content::Record(row) => usize::from(row.is_some()),
+            Content::Number(number) => *number,
         }
     }
 
@@ -168,10 +168,10 @@ impl<T: Record> Results<T> {
 
     fn row(&self, at: usize) -> Option<&Arc<Row<T>>> {
         match &self.found {
-            Found::Window { set, range, .. } if at < range.len() => {
+            Content::Window { set, range, .. } if at < range.len() => {
                 set.get(range.start + at).map(|entry| &entry.row)
             }
-            Found::Record(row) if at == 0 => row.as_ref(),
+            Content::Record(row) if at == 0 => row.as_ref(),
             _ => None,
         }
     }
@@ -232,9 +232,9 @@ impl<T: Record> Results<T> {
     #[must_use]
     pub fn iter(&self) -> Records<'_, T> {
         Records(match &self.found {
-            Found::Window { set, range, .. } => Walk::Set(set.iter(range.clone())),
-            Found::Record(row) => Walk::One(row.as_ref()),
-            Found::Number(_) => Walk::One(None),
+            Content::Window { set, range, .. } => Walk::Set(set.iter(range.clone())),
+            Content::Record(row) => Walk::One(row.as_ref()),
+            Content::Number(_) => Walk::One(None),
         })
     }
 
@@ -251,15 +251,15 @@ impl<T: Record> Results<T> {
     #[must_use]
     pub fn to_vec(&self) -> Vec<Shared<T>> {
         match &self.found {
-            Found::Window { set, range, .. } => {
+            Content::Window { set, range, .. } => {
                 let mut all = Vec::with_capacity(range.len());
                 for leaf in set.leaves(range.clone()) {
                     all.extend(leaf.iter().map(|entry| Shared::new(&entry.row)));
                 }
                 all
             }
-            Found::Record(row) => row.iter().map(Shared::new).collect(),
-            Found::Number(_) => Vec::new(),
+            Content::Record(row) => row.iter().map(Shared::new).collect(),
+            Content::Number(_) => Vec::new(),
         }
     }
 
@@ -286,13 +286,16 @@ impl<T: Record> Results<T> {
         let mut steps = Vec::new();
         match (&older.found, &self.found) {
             (
-                Found::Window { set: old, range: old_range, .. },
-                Found::Window { set: new, range: new_range, sorter },
+                Content::Window { set: old, range: old_range, .. },
+                Content::Window { set: new, range: new_range, sorter },
             ) => Set::diff(old, old_range.clone(), new, new_range.clone(), &**sorter, |step| {
                 steps.push(Difference::of(step));
             }),
             (old, new) => {
-                debug_assert!(!matches!((old, new), (Found::Window { .. }, _) | (_, Found::Window { .. })));
+                debug_assert!(!matches!(
+                    (old, new),
+                    (Content::Window { .. }, _) | (_, Content::Window { .. })
+                ));
                 let is_same = match (older.row(0), self.row(0)) {
                     (Some(old), Some(new)) => Arc::ptr_eq(old, new),
                     (old, new) => old.is_none() && new.is_none(),

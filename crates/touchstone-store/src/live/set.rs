@@ -43,7 +43,7 @@ pub(crate) struct Set<R> {
 #[derive(Debug)]
 enum Node<R> {
     Leaf(Arc<Leaf<R>>),
-    Inner(Arc<Inner<R>>),
+    Inner(Arc<InnerNode<R>>),
 }
 
 /// Entries, stored inside the node: following the pointer to the node already reaches the first one.
@@ -53,7 +53,7 @@ struct Leaf<R> {
 }
 
 #[derive(Debug)]
-struct Inner<R> {
+struct InnerNode<R> {
     children: SmallVec<[Child<R>; INNER_MAX]>,
 }
 
@@ -159,7 +159,7 @@ impl<R> Node<R> {
             Node::Leaf(_) => COUNTS + size_of::<Leaf<R>>(),
             Node::Inner(inner) => {
                 let below: usize = inner.children.iter().map(|child| child.node.bytes()).sum();
-                COUNTS + size_of::<Inner<R>>() + below
+                COUNTS + size_of::<InnerNode<R>>() + below
             }
         }
     }
@@ -177,7 +177,7 @@ impl<R> Leaf<R> {
     }
 }
 
-impl<R> Inner<R> {
+impl<R> InnerNode<R> {
     /// Whether the counts and first bits are those of the children, which are in order, not empty, and no more than fit.
     fn is_whole(&self) -> bool {
         let mut end = 0;
@@ -243,9 +243,9 @@ impl<R> Clone for Leaf<R> {
     }
 }
 
-impl<R> Clone for Inner<R> {
-    fn clone(&self) -> Inner<R> {
-        Inner { children: self.children.clone() }
+impl<R> Clone for InnerNode<R> {
+    fn clone(&self) -> InnerNode<R> {
+        InnerNode { children: self.children.clone() }
     }
 }
 

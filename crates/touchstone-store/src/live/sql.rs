@@ -13,7 +13,7 @@ use rusqlite::types::{ToSqlOutput, Value as Bound, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 
 /// A watched statement.
-pub(crate) struct Statement {
+pub(crate) struct WatchedStatement {
     sql: String,
     parameters: Vec<Value>,
     region: Region,
@@ -27,7 +27,7 @@ pub(crate) struct Statement {
     failed: Option<ErrorKind>,
 }
 
-impl Statement {
+impl WatchedStatement {
     /// Runs the statement for the first time.
     ///
     /// # Errors
@@ -38,14 +38,23 @@ impl Statement {
         parameters: Vec<Value>,
         target: Target,
         version: u64,
-    ) -> Result<(Statement, SqlRows)> {
+    ) -> Result<(WatchedStatement, SqlRows)> {
         let (region, schema, last) = leased.in_transaction(|session| {
             let region = region(&session.connection, &sql)?;
             Ok((region, session.schema(), run(session, &sql, &parameters, version)?))
         })?;
         let (is_dirty, failed) = (false, None);
         Ok((
-            Statement { sql, parameters, region, schema, target, last: last.clone(), is_dirty, failed },
+            WatchedStatement {
+                sql,
+                parameters,
+                region,
+                schema,
+                target,
+                last: last.clone(),
+                is_dirty,
+                failed,
+            },
             last,
         ))
     }

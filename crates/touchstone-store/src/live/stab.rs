@@ -8,15 +8,15 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(crate) struct Intervals {
     /// Sorted by beginning, then by id.
-    nodes: Vec<Node>,
-    waiting: Vec<Node>,
+    nodes: Vec<StabNode>,
+    waiting: Vec<StabNode>,
     /// The position of each id in `waiting`.
     places: HashMap<u32, usize>,
     holes: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Node {
+struct StabNode {
     low: u64,
     high: u64,
     /// The greatest end of the node and all nodes below it.
@@ -36,7 +36,7 @@ impl Intervals {
         /// This many intervals may wait, even if the tree is small.
         const WAITING_MIN: usize = 32;
         self.places.insert(id, self.waiting.len());
-        self.waiting.push(Node { low, high, reach: high, id, is_hole: false });
+        self.waiting.push(StabNode { low, high, reach: high, id, is_hole: false });
         if self.waiting.len() > WAITING_MIN + self.nodes.len() / 8 {
             self.rebuild();
         }
@@ -103,7 +103,7 @@ impl Intervals {
         mut found: impl FnMut(u32, u64),
     ) {
         let from = |list, low| skip(list, |at| number(at) < low);
-        let mut look = |node: &Node, lists: [&[N]; 2]| {
+        let mut look = |node: &StabNode, lists: [&[N]; 2]| {
             let first = lists.iter().filter_map(|list| list.first()).map(&number).min();
             if let Some(number) = first.filter(|number| *number <= node.high && !node.is_hole) {
                 found(node.id, number);

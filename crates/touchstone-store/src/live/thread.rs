@@ -12,10 +12,10 @@ use super::mailbox::{Batch, Leftover, Mailbox, Slot};
 use super::observed::Topic;
 use super::outbox::{Outbox, Target};
 use super::results::Results;
-use super::sql::Statement;
+use super::sql::WatchedStatement;
 use super::sql_rows::SqlRows;
 use super::update::{SubscriptionId, Update, What};
-use super::watched::{Asked, Place, Watched};
+use super::watched::{Place, Request, Watched};
 use crate::access::{Access, CollectionRef};
 use crate::engine::log::{LogIndex, LogState};
 use crate::error::{Error, ErrorKind, Result};
@@ -28,7 +28,7 @@ use slab::Slab;
 use std::any::Any;
 
 /// A job for the live thread.
-pub(crate) type Order = Box<dyn FnOnce(&mut Live) + Send>;
+pub(crate) type Job = Box<dyn FnOnce(&mut Live) + Send>;
 
 /// A feed's mailbox: the bounded queue of its updates.
 pub(crate) type Mail = Mailbox<Update, Error>;
@@ -39,8 +39,8 @@ pub(crate) struct Live {
     readers: Arc<Readers>,
     /// Reads the state of the log from its index; `None` if the file is opened without a log.
     index: Option<LogIndex>,
-    topics: Slab<Entry>,
-    statements: Slab<Statement>,
+    topics: Slab<WatchedTopic>,
+    statements: Slab<WatchedStatement>,
     feeds: Slab<Arc<Mail>>,
     out: Outbox,
     /// The state of the log after the last commit that was applied.
@@ -59,7 +59,7 @@ pub(crate) struct Live {
 }
 
 /// A watched topic.
-struct Entry {
+struct WatchedTopic {
     topic: Topic,
     watched: Box<dyn Watches>,
     /// Whether commits could not be applied, so that the topic must be read again as a whole.
@@ -68,7 +68,7 @@ struct Entry {
     failed: Option<Error>,
 }
 
-impl Entry {
+impl WatchedTopic {
     /// Reports that the topic cannot be read: once until it can be read again, and in place of updates that were kept.
     fn fail(&mut self, error: &Error, out: &mut Outbox) {
         self.is_behind = true;
@@ -149,7 +149,7 @@ impl<T: Record> Watches for Watched<T> {
 type Begins = (Result<Held>, Work, u64);
 
 /// Subscriptions that have begun, numbered in a row from the first.
-pub(crate) struct Begun<T> {
+pub(crate) struct Started<T> {
     pub(crate) first: SubscriptionId,
     pub(crate) topic: u32,
     pub(crate) list: Vec<(Place, Results<T>)>,
@@ -474,8 +474,8 @@ impl Live {
         &mut self,
         shape: &'static Shape,
         feed: u32,
-        asked: Vec<Asked>,
-    ) -> Result<Begun<T>> {
+        asked: Vec<Request>,
+    ) -> Result<Started<T>> {
         let (at, is_new) = self.topic::<T>(shape);
         let first = SubscriptionId(self.subscriptions + 1);
         self.subscriptions += asked.len() as u64;
@@ -492,7 +492,7 @@ impl Live {
             self.give_back(leased);
         }
         let list = begun.inspect_err(|_| self.let_go(at))?;
-        Ok(Begun { first, topic: at, list })
+        Ok(Started { first, topic: at, list })
     }
 
     /// Why the topic cannot be read, if it cannot.
@@ -520,7 +520,7 @@ impl Live {
         self.subscriptions += 1;
         let id = SubscriptionId(self.subscriptions);
         let target = Target { feed, slot, id };
-        let begun = Statement::begin(&leased, sql, parameters, target, self.version);
+        let begun = WatchedStatement::begin(&leased, sql, parameters, target, self.version);
         self.give_back(leased);
         let begun = begun.map(|(statement, rows)| {
             let at = number(self.statements.insert(statement));
@@ -569,7 +569,7 @@ impl Live {
 
     /// The topic of a type, and whether it is new: then writers gather its changes from now on.
     fn topic<T: Record>(&mut self, shape: &'static Shape) -> (u32, bool) {
-        let is_it = |entry: &Entry| {
+        let is_it = |entry: &WatchedTopic| {
             let watched: &dyn Any = &*entry.watched;
             *entry.topic.shape == *shape
                 && entry.topic.which == CollectionRef::Own
@@ -587,7 +587,7 @@ impl Live {
             topic.since = topics.generation;
             topics.list.push(topic.clone());
         });
-        self.topics.insert(Entry { topic, watched, is_behind: false, failed: None });
+        self.topics.insert(WatchedTopic { topic, watched, is_behind: false, failed: None });
         (id, true)
     }
 

@@ -30,7 +30,7 @@ use std::sync::Arc;
 const NONE: u32 = u32::MAX;
 
 /// A key that a family holds, or that is watched by itself.
-struct Held<T> {
+struct HeldKey<T> {
     row: Option<Arc<Row<T>>>,
     /// The index in `Watched::touched`, while a commit that changes the row is applied.
     touched: u32,
@@ -58,7 +58,7 @@ struct Touched<T> {
 }
 
 impl<T: Record> Touched<T> {
-    fn new(hash: u64, held: &Held<T>, bucket: usize) -> Touched<T> {
+    fn new(hash: u64, held: &HeldKey<T>, bucket: usize) -> Touched<T> {
         let (old, watchers) = (held.row.clone(), held.watchers);
         Touched { hash, old, new: None, watchers, bucket, is_same: false, is_held: false }
     }
@@ -74,7 +74,7 @@ impl<T: Record> Touched<T> {
 }
 
 /// A request for a subscription.
-pub(crate) struct Asked {
+pub(crate) struct Request {
     pub(crate) plan: Plan,
     pub(crate) slot: Slot,
     /// Whether the subscription is to the number of records only.
@@ -114,11 +114,11 @@ pub(crate) enum Place {
 type Last<'c, T> = HashMap<&'c [u8], (&'c RowKey, Option<&'c Arc<Row<T>>>)>;
 
 /// Windows, each with the number of rows that it is to hold.
-type Pages<T> = Vec<(Arc<Watch<T>>, usize)>;
+type Windows<T> = Vec<(Arc<Watch<T>>, usize)>;
 
 /// All subscriptions to the records of one type.
 pub(crate) struct Watched<T: Record> {
-    rows: HashTable<Held<T>>,
+    rows: HashTable<HeldKey<T>>,
     keys: Slab<Watchers>,
     families: Slab<Family<T>>,
     names: HashMap<String, u32>,
@@ -151,7 +151,7 @@ impl<T: Record> Watched<T> {
     }
 }
 
-fn hash_of<T>(keys: &Slab<Watchers>, held: &Held<T>) -> u64 {
+fn hash_of<T>(keys: &Slab<Watchers>, held: &HeldKey<T>) -> u64 {
     match &held.row {
         Some(row) => row.key.hash,
         None => keys[held.watchers as usize].key.hash,
@@ -159,7 +159,7 @@ fn hash_of<T>(keys: &Slab<Watchers>, held: &Held<T>) -> u64 {
 }
 
 /// Whether the entry has this key.
-fn is_of<T>(keys: &Slab<Watchers>, held: &Held<T>, key: &RowKey) -> bool {
+fn is_of<T>(keys: &Slab<Watchers>, held: &HeldKey<T>, key: &RowKey) -> bool {
     match &held.row {
         Some(row) => row.key == *key,
         None => keys[held.watchers as usize].key == *key,
@@ -286,15 +286,17 @@ impl<T: Record> Watched<T> {
             return;
         }
         let hash = row.key.hash;
-        let mut touched = Touched::new(hash, &Held { row: None, touched: NONE, watchers: NONE }, usize::MAX);
-        let held = Held { row: Some(Arc::clone(&row)), touched: index(self.touched.len()), watchers: NONE };
+        let mut touched =
+            Touched::new(hash, &HeldKey { row: None, touched: NONE, watchers: NONE }, usize::MAX);
+        let held =
+            HeldKey { row: Some(Arc::clone(&row)), touched: index(self.touched.len()), watchers: NONE };
         touched.bucket = self.hold(hash, held);
         touched.new = Some(row);
         self.touched.push(touched);
     }
 
     /// Adds an entry, and returns its bucket.
-    fn hold(&mut self, hash: u64, held: Held<T>) -> usize {
+    fn hold(&mut self, hash: u64, held: HeldKey<T>) -> usize {
         self.marks.add(hash);
         let keys = &self.keys;
         self.rows.insert_unique(hash, held, |held| hash_of(keys, held)).bucket_index()
@@ -497,10 +499,10 @@ impl<T: Record> Watched<T> {
 impl<T: Record> Watched<T> {
     /// Finds out which rows subscriptions need to begin, and creates families for new shapes. If the subscriptions do
     /// not begin, the caller must call [`let_go_of_unwatched`](Watched::let_go_of_unwatched).
-    pub(crate) fn prepare(&mut self, asked: Vec<Asked>) -> Starting<T> {
+    pub(crate) fn prepare(&mut self, asked: Vec<Request>) -> Starting<T> {
         // Subscriptions that begin together mostly have one shape.
         let mut last: Option<(FamilyPlan, u32)> = None;
-        let mut comer = |Asked { plan, slot, counts }| {
+        let mut comer = |Request { plan, slot, counts }| {
             let wanted = match plan {
                 Plan::Window(plan) if counts => {
                     let tally = self.tally(&plan.family);
@@ -584,7 +586,7 @@ impl<T: Record> Watched<T> {
 
     /// Makes the families hold the first rows that windows with a limit need.
     fn reach_all(&mut self, access: Access<'_, T>, comers: &[Comer<T>]) -> Result<()> {
-        let mut pages: HashMap<u32, Pages<T>> = HashMap::new();
+        let mut pages: HashMap<u32, Windows<T>> = HashMap::new();
         for comer in comers {
             if let Wanted::Window { family, watch } = &comer.wanted
                 && watch.needed.is_some()
@@ -667,7 +669,7 @@ impl<T: Record> Watched<T> {
                 None => {
                     self.hold(
                         row.key.hash,
-                        Held { row: Some(Arc::clone(&row)), touched: NONE, watchers: NONE },
+                        HeldKey { row: Some(Arc::clone(&row)), touched: NONE, watchers: NONE },
                     );
                     rows.push(row);
                 }
@@ -716,7 +718,7 @@ impl<T: Record> Watched<T> {
         if !self.has(&key) {
             let row = access.map(|access| load::row(access, &key)).transpose()?.flatten();
             let watchers = self.watch(key.clone());
-            self.hold(key.hash, Held { row, touched: NONE, watchers });
+            self.hold(key.hash, HeldKey { row, touched: NONE, watchers });
         }
         let at = {
             let keys = &self.keys;

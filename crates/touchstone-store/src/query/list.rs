@@ -10,16 +10,16 @@ use std::sync::{Arc, OnceLock};
 
 /// Values to look for, shared by the clones of a condition.
 #[derive(Clone)]
-pub(crate) struct List(Arc<Values>);
+pub(crate) struct List(Arc<ListValues>);
 
-struct Values {
+struct ListValues {
     values: Vec<Stored>,
     /// Built when the first row is compared: a query that an index answers does not need it.
-    found: OnceLock<Found>,
+    found: OnceLock<Positions>,
 }
 
 /// A hash table of the positions of a list's values.
-struct Found {
+struct Positions {
     places: HashTable<usize>,
     hashes: RandomState,
     /// Whether the list has a NULL: then it is unknown whether the list contains a value that is not found.
@@ -69,7 +69,7 @@ impl List {
             return Some(false);
         }
         let sought = Same::of(value)?;
-        let found = self.0.found.get_or_init(|| Found::of(&self.0.values));
+        let found = self.0.found.get_or_init(|| Positions::of(&self.0.values));
         let is_it =
             |place: &usize| Same::of(self.0.values[*place].raw()).is_some_and(|other| other == sought);
         match found.places.find(found.hashes.hash_one(&sought), is_it) {
@@ -79,8 +79,8 @@ impl List {
     }
 }
 
-impl Found {
-    fn of(values: &[Stored]) -> Found {
+impl Positions {
+    fn of(values: &[Stored]) -> Positions {
         let hashes = RandomState::default();
         let hash = |place: &usize| Same::of(values[*place].raw()).map_or(0, |same| hashes.hash_one(same));
         let mut places = HashTable::with_capacity(values.len());
@@ -94,14 +94,14 @@ impl Found {
                 None => has_null = true,
             }
         }
-        Found { places, hashes, has_null }
+        Positions { places, hashes, has_null }
     }
 }
 
 impl FromIterator<Stored> for List {
     fn from_iter<I: IntoIterator<Item = Stored>>(values: I) -> List {
         let values = values.into_iter().collect();
-        List(Arc::new(Values { values, found: OnceLock::new() }))
+        List(Arc::new(ListValues { values, found: OnceLock::new() }))
     }
 }
 

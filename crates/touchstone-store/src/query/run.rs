@@ -155,14 +155,14 @@ pub(crate) fn each_view<T: Record>(
 }
 
 /// Receives the rows of a page or of a statement. Returns whether more rows are wanted.
-trait Visit {
+trait RowVisitor {
     fn scanned(&mut self, row: &ScannedRow<'_, '_>) -> Result<bool>;
     fn stepped(&mut self, row: StatementRow<'_>, shape: &'static Shape) -> Result<bool>;
 }
 
 struct Owned<T, V>(V, PhantomData<fn() -> T>);
 
-impl<T: Record, V: FnMut(T) -> Result<bool>> Visit for Owned<T, V> {
+impl<T: Record, V: FnMut(T) -> Result<bool>> RowVisitor for Owned<T, V> {
     #[inline]
     fn scanned(&mut self, row: &ScannedRow<'_, '_>) -> Result<bool> {
         (self.0)(row.read()?)
@@ -176,7 +176,7 @@ impl<T: Record, V: FnMut(T) -> Result<bool>> Visit for Owned<T, V> {
 
 struct Borrowed<T, V>(V, PhantomData<fn() -> T>);
 
-impl<T: Record, V: FnMut(T::View<'_>) -> Result<bool>> Visit for Borrowed<T, V> {
+impl<T: Record, V: FnMut(T::View<'_>) -> Result<bool>> RowVisitor for Borrowed<T, V> {
     #[inline]
     fn scanned(&mut self, row: &ScannedRow<'_, '_>) -> Result<bool> {
         (self.0)(row.view::<T>()?)
@@ -188,7 +188,7 @@ impl<T: Record, V: FnMut(T::View<'_>) -> Result<bool>> Visit for Borrowed<T, V> 
     }
 }
 
-fn each_row<T: Record>(query: &Query<'_, T>, mut visit: impl Visit) -> Result<()> {
+fn each_row<T: Record>(query: &Query<'_, T>, mut visit: impl RowVisitor) -> Result<()> {
     query.source.0.call(|session| {
         let table = query.source.0.table(session)?;
         let request = &query.request;
@@ -285,10 +285,10 @@ fn explain_in<T: Record>(session: &Session, query: &Query<'_, T>) -> Result<Expl
 pub struct Rows<'s, T: Record> {
     access: Access<'s, T>,
     request: Request<T>,
-    source: Kept<Source<T>>,
+    source: Kept<RunSource<T>>,
 }
 
-enum Source<T> {
+enum RunSource<T> {
     Ended,
     Pages { scan: Box<Scan>, table: Section, page: VecDeque<T>, passed: u64, left: u64 },
     Statement(Copied),
@@ -302,20 +302,24 @@ pub(crate) fn rows<T: Record>(query: Query<'_, T>) -> Result<Rows<'_, T>> {
 }
 
 /// The source of the rows.
-fn source<T: Record>(session: &Session, access: &Access<'_, T>, request: &Request<T>) -> Result<Source<T>> {
+fn source<T: Record>(
+    session: &Session,
+    access: &Access<'_, T>,
+    request: &Request<T>,
+) -> Result<RunSource<T>> {
     let table = access.table(session)?;
     request.check()?;
     if !table.exists() || request.limit == Some(0) {
-        return Ok(Source::Ended);
+        return Ok(RunSource::Ended);
     }
     if by_pages(&table, request)? {
         let left = request.limit.unwrap_or(u64::MAX);
         let reach = reach(&table, request, table.reach())?;
-        let Some(scan) = session.scan(&table, reach)?.map(Box::new) else { return Ok(Source::Ended) };
-        return Ok(Source::Pages { scan, table, page: VecDeque::new(), passed: 0, left });
+        let Some(scan) = session.scan(&table, reach)?.map(Box::new) else { return Ok(RunSource::Ended) };
+        return Ok(RunSource::Pages { scan, table, page: VecDeque::new(), passed: 0, left });
     }
     let sql = Sql::select(&session.connection, &table, request)?;
-    Ok(Source::Statement(session.connection.prepare(&sql.text)?.with_copies(&sql.parameters)?))
+    Ok(RunSource::Statement(session.connection.prepare(&sql.text)?.with_copies(&sql.parameters)?))
 }
 
 impl<T: Record> Rows<'_, T> {
@@ -325,13 +329,13 @@ impl<T: Record> Rows<'_, T> {
         }
         let Rows { access, request, source } = self;
         access.call(|session| match source.get(session) {
-            None | Some(Source::Ended) => Ok(None),
-            Some(Source::Statement(statement)) => {
+            None | Some(RunSource::Ended) => Ok(None),
+            Some(RunSource::Statement(statement)) => {
                 let Some(row) = statement.next()? else { return Ok(None) };
                 let shape = access.shape;
                 session::read::<T>(shape, &mut row.columns(shape)).map(Some)
             }
-            Some(Source::Pages { scan, table, page, passed, left }) => {
+            Some(RunSource::Pages { scan, table, page, passed, left }) => {
                 while page.is_empty() && *left > 0 {
                     let sieve = Sieve { passed: *passed, left: *left, ..Sieve::new(request)? };
                     let visit = |row: &ScannedRow<'_, '_>| {

@@ -3,12 +3,12 @@
 //! pages are known: those may hold removed rows.
 
 use super::damaged::Damaged;
-use super::rebuild::{Rebuilt, Target};
+use super::rebuild::{Rebuilt, TargetTable};
 use crate::engine::page::{Page, PageKind};
 use crate::error::Result;
 
 /// Looks for rows of the one numbered table that lost pages, if there is exactly one.
-pub(crate) fn find(rebuilt: &Rebuilt, source: &mut Damaged, targets: &mut [Target]) -> Result<()> {
+pub(crate) fn find(rebuilt: &Rebuilt, source: &mut Damaged, targets: &mut [TargetTable]) -> Result<()> {
     let mut lost = targets.iter_mut().filter(|target| target.numbered && target.saved.pages_lost > 0);
     let (Some(target), None) = (lost.next(), lost.next()) else { return Ok(()) };
     if !source.knows_free {

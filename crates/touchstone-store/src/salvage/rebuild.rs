@@ -24,7 +24,7 @@ pub(crate) struct Rebuilt {
 }
 
 /// A table that was made, and how its stored rows go into it.
-pub(crate) struct Target {
+pub(crate) struct TargetTable {
     name: String,
     root: u32,
     /// Whether its rows are numbered (it has a rowid).
@@ -118,7 +118,7 @@ impl Rebuilt {
                 .unwrap_or(false)
     }
 
-    fn target(&self, item: &Item) -> Result<Target> {
+    fn target(&self, item: &Item) -> Result<TargetTable> {
         let sql = self.connection.sql();
         let without_numbers: bool = sql.query_row(
             "select wr from pragma_table_list where schema = 'main' and name = ?1",
@@ -146,7 +146,7 @@ impl Rebuilt {
         let key = stored.iter().position(|(_, _, key, _)| key_is_number && *key > 0);
         let is_free = |word: &&str| !columns.iter().any(|(name, ..)| name.eq_ignore_ascii_case(word));
         let number = ["rowid", "_rowid_", "oid"].into_iter().find(is_free);
-        Ok(Target {
+        Ok(TargetTable {
             name: item.name.clone(),
             root: item.root,
             numbered: !without_numbers,
@@ -164,7 +164,7 @@ impl Rebuilt {
     /// Inserts a row into its table, and counts it.
     pub(crate) fn insert(
         &self,
-        target: &Target,
+        target: &TargetTable,
         number: i64,
         row: &[Raw<'_>],
         saved: &mut SalvagedTable,
@@ -194,7 +194,7 @@ impl Rebuilt {
     }
 }
 
-impl Target {
+impl TargetTable {
     /// Whether a row may store that many columns: its number's column among them, and no more than the table has.
     fn may_store(&self, columns: usize) -> bool {
         columns > self.key.unwrap_or(0) && columns <= self.columns.len()

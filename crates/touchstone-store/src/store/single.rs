@@ -181,7 +181,7 @@ impl Store {
         shape: &'static Shape,
         key: &(impl Finds<T> + ?Sized),
     ) -> Result<Option<T>> {
-        let lent = Lent { inner: &self.inner, leased: Some(self.inner.readers.take()?) };
+        let lent = LentSession { inner: &self.inner, leased: Some(self.inner.readers.take()?) };
         lent.leased
             .as_ref()
             .map_or(Ok(None), |leased| Access::shaped(leased, CollectionRef::Own, shape).get(key))
@@ -212,12 +212,12 @@ impl Store {
 }
 
 /// A session that is given back even if a field's own code panics.
-struct Lent<'s> {
+struct LentSession<'s> {
     inner: &'s Inner,
     leased: Option<Box<Leased>>,
 }
 
-impl Drop for Lent<'_> {
+impl Drop for LentSession<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some(leased) = self.leased.take() {

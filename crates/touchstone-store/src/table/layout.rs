@@ -29,7 +29,7 @@ pub(super) struct Layout {
 }
 
 /// A column of the table in the file.
-struct Found {
+struct FoundColumn {
     name: String,
     kind: String,
     key: i64,
@@ -137,11 +137,11 @@ fn collated(connection: &Connection, table: &Table, places: &[Option<usize>]) ->
 }
 
 /// The table's columns in the file.
-fn columns(connection: &Connection, name: &str) -> Result<Vec<Found>> {
+fn columns(connection: &Connection, name: &str) -> Result<Vec<FoundColumn>> {
     let sql = "select name, type, pk, dflt_value is null and hidden = 0 from pragma_table_xinfo(?1, 'main')";
     let mut statement = connection.sql().prepare(sql)?;
     let found = statement.query_map([name], |row| {
-        Ok(Found { name: row.get(0)?, kind: row.get(1)?, key: row.get(2)?, is_plain: row.get(3)? })
+        Ok(FoundColumn { name: row.get(0)?, kind: row.get(1)?, key: row.get(2)?, is_plain: row.get(3)? })
     })?;
     Ok(found.collect::<Result<_, _>>()?)
 }
@@ -158,8 +158,8 @@ fn trailing(places: &[Option<usize>], found: usize) -> bool {
     known == found && places[known..].iter().all(Option::is_none)
 }
 
-fn check_key(shape: &Shape, found: &[Found], shared: bool) -> Result<()> {
-    let mut keys: Vec<&Found> = found.iter().filter(|found| found.key > 0).collect();
+fn check_key(shape: &Shape, found: &[FoundColumn], shared: bool) -> Result<()> {
+    let mut keys: Vec<&FoundColumn> = found.iter().filter(|found| found.key > 0).collect();
     keys.sort_by_key(|found| found.key);
     let keys = if shared && !keys.is_empty() { &keys[1..] } else { &keys[..] };
     let declared = &shape.columns[..shape.keys];
@@ -195,7 +195,7 @@ fn check_number(connection: &Connection, table: &Table) -> Result<()> {
     Err(Error::new(ErrorKind::Mismatch, message))
 }
 
-fn check_kind(shape: &Shape, column: &ColumnShape, found: &Found) -> Result<()> {
+fn check_kind(shape: &Shape, column: &ColumnShape, found: &FoundColumn) -> Result<()> {
     if found.kind.eq_ignore_ascii_case(column.kind.sql())
         || (column.kind == Kind::Integer && found.kind.eq_ignore_ascii_case("INT"))
     {

@@ -1,7 +1,7 @@
 //! The SQL of a table: the statements on its rows, and those that create it or add its missing parts.
 
 use super::{COLLECTION, Table};
-use crate::engine::batch_insert::Feed;
+use crate::engine::batch_insert::BatchInsert;
 use crate::record::{ColumnShape, Index};
 use std::fmt::Write as _;
 
@@ -149,7 +149,7 @@ impl Table {
             "insert into {} select {} from {} where true",
             self.target(),
             places.join(", "),
-            Feed::name(columns)
+            BatchInsert::name(columns)
         )
     }
 

@@ -133,7 +133,7 @@ impl WritePath {
         let writer = held.writer();
         let (result, durable) = writer.call_last(|call| {
             let beginning = self.begin(call)?;
-            let mut open = Open { writer, call, beginning, committed: false };
+            let mut open = OpenTransaction { writer, call, beginning, committed: false };
             let mut transaction = Transaction::new(writer);
             let result = work(&mut transaction)?;
             let durable = transaction.is_durable();
@@ -204,7 +204,7 @@ impl WritePath {
         let back = TakenBack { path: self, writer: Some(writer) };
         let writer = back.writer();
         let committed = writer.call_last(|call| {
-            let mut open = Open { writer, call, beginning, committed: false };
+            let mut open = OpenTransaction { writer, call, beginning, committed: false };
             open.commit(self, durable)
         });
         drop(back);
@@ -221,7 +221,7 @@ impl WritePath {
         let LentWriter { writer, beginning } = lent;
         let back = TakenBack { path: self, writer: Some(writer) };
         let writer = back.writer();
-        writer.call_last(|call| drop(Open { writer, call, beginning, committed: false }));
+        writer.call_last(|call| drop(OpenTransaction { writer, call, beginning, committed: false }));
     }
 
     /// How often the log was flushed for commits.
@@ -390,14 +390,14 @@ impl Drop for TakenBack<'_> {
 }
 
 /// A transaction that is rolled back unless it was committed, even if the program panics.
-struct Open<'s> {
+struct OpenTransaction<'s> {
     writer: &'s WriteSession,
     call: WriteCall<'s>,
     beginning: Beginning,
     committed: bool,
 }
 
-impl Open<'_> {
+impl OpenTransaction<'_> {
     /// Commits, and hands the captured changes over to the live thread.
     fn commit(&mut self, path: &WritePath, durable: bool) -> Result<()> {
         if durable && path.options.durability == Durability::Process {
@@ -419,7 +419,7 @@ impl Open<'_> {
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenTransaction<'_> {
     fn drop(&mut self) {
         let session = self.call.session;
         if self.committed || !session.connection.is_of_here() {

@@ -11,12 +11,12 @@ use crate::session::{self, refused};
 use crate::table::{Section, Table};
 
 /// A type's records in one collection, to write.
-pub(crate) struct Records<'s, T> {
+pub(crate) struct RecordWriter<'s, T> {
     pub(crate) writer: &'s WriteSession,
     pub(crate) access: Access<'s, T>,
 }
 
-impl<T: Record> Records<'_, T> {
+impl<T: Record> RecordWriter<'_, T> {
     #[inline]
     fn writable(&self, call: WriteCall<'_>) -> Result<Section> {
         let collection = match self.access.which {

@@ -9,7 +9,7 @@ use std::cell::Cell;
 fn a_feed_whose_statement_panicked_has_no_source_left() {
     let connection = rusqlite::Connection::open_in_memory().expect("there is room");
     // SAFETY: the connection is open, and is closed before the feed is dropped.
-    let feed = unsafe { Feed::register(connection.handle(), 1) }.expect("it is registered");
+    let feed = unsafe { BatchInsert::register(connection.handle(), 1) }.expect("it is registered");
     // Declared after the feed, and so closed before it.
     let connection = connection;
     // SAFETY: the connection is open, and is closed after the statement is dropped.

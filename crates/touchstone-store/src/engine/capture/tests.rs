@@ -45,14 +45,14 @@ struct Told {
 }
 
 impl Sink for Told {
-    fn table(&mut self, name: &str) -> Option<Asked> {
+    fn table(&mut self, name: &str) -> Option<TableReport> {
         self.named.push(name.to_owned());
         let (name, key) = TABLES.iter().find(|(known, _)| *known == name)?;
         self.tables.push(name);
-        Some(Asked { table: self.tables.len() - 1, key: Arc::from(*key) })
+        Some(TableReport { table: self.tables.len() - 1, key: Arc::from(*key) })
     }
 
-    fn change(&mut self, change: &Change<'_>) {
+    fn change(&mut self, change: &HookedRow<'_>) {
         let table = self.tables[change.table];
         let keys: Vec<Shown> = [change.before(), change.after()].into_iter().flatten().map(shown).collect();
         self.order.push((table, change.operation, keys.join(" to ")));
@@ -375,11 +375,11 @@ fn a_table_that_nobody_asked_for_is_named_once_and_other_databases_never() {
 fn a_key_that_cannot_be_read_is_no_silence() {
     struct Wrong;
     impl Sink for Wrong {
-        fn table(&mut self, _name: &str) -> Option<Asked> {
+        fn table(&mut self, _name: &str) -> Option<TableReport> {
             // The table has no such column.
-            Some(Asked { table: 0, key: Arc::from([70]) })
+            Some(TableReport { table: 0, key: Arc::from([70]) })
         }
-        fn change(&mut self, change: &Change<'_>) {
+        fn change(&mut self, change: &HookedRow<'_>) {
             assert_eq!(change.after().map(|key| key.values().count()), Some(0));
         }
     }
@@ -396,10 +396,10 @@ fn a_key_that_cannot_be_read_is_no_silence() {
 fn the_hook_is_gone_after_a_panic_of_the_work_and_of_the_sink() {
     struct Panics(bool);
     impl Sink for Panics {
-        fn table(&mut self, _name: &str) -> Option<Asked> {
+        fn table(&mut self, _name: &str) -> Option<TableReport> {
             if self.0 { panic!("the sink") } else { None }
         }
-        fn change(&mut self, _change: &Change<'_>) {}
+        fn change(&mut self, _change: &HookedRow<'_>) {}
     }
     let place = place();
     for is_sinks in [false, true] {

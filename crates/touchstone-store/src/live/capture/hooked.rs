@@ -4,7 +4,7 @@ use super::super::changes::{HELD_MAX, Old, OldRow};
 use super::super::observed::Topics;
 use super::super::row::{KeyBytes, RowKey};
 use crate::access::CollectionRef;
-use crate::engine::capture::{Asked, Change, Key, Sink};
+use crate::engine::capture::{HookedRow, Key, Sink, TableReport};
 use crate::error::Result;
 use crate::record::Shape;
 use crate::session::Session;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Collects the keys, by the topics' positions in their list.
 pub(super) struct Keys {
-    tables: Vec<Watched>,
+    tables: Vec<HookedTable>,
     pub(super) keys: HashMap<usize, Vec<RowKey>>,
     /// The rows before SQL changed them, by the topics' positions, if counts are watched.
     pub(super) olds: HashMap<usize, HashMap<KeyBytes, OldRow>>,
@@ -26,7 +26,7 @@ pub(super) struct Keys {
 }
 
 /// A table of some topics.
-struct Watched {
+struct HookedTable {
     name: &'static str,
     /// The positions of its key columns; none if the key is the row's number.
     key: Arc<[c_int]>,
@@ -41,7 +41,7 @@ impl Keys {
     /// # Errors
     /// If the file does not give the columns of its tables.
     pub(super) fn of(session: &Session, topics: &Topics, counted: &[bool]) -> Result<Keys> {
-        let mut tables: Vec<Watched> = Vec::new();
+        let mut tables: Vec<HookedTable> = Vec::new();
         for (at, topic) in
             topics.list.iter().enumerate().filter(|(_, topic)| topic.which == CollectionRef::Own)
         {
@@ -50,7 +50,7 @@ impl Keys {
                 Some(table) => table.topics.push(at),
                 None => {
                     let key = key_columns(session, topic.shape)?;
-                    tables.push(Watched { name, key, topics: vec![at], counted: Vec::new() });
+                    tables.push(HookedTable { name, key, topics: vec![at], counted: Vec::new() });
                 }
             }
             if counted.get(at).is_some_and(|is_counted| *is_counted) {
@@ -79,7 +79,7 @@ impl Keys {
     }
 
     /// Notes the old row at the first change of its key.
-    fn note_old(&mut self, change: &Change<'_>, before: Option<&RowKey>, after: Option<&RowKey>) {
+    fn note_old(&mut self, change: &HookedRow<'_>, before: Option<&RowKey>, after: Option<&RowKey>) {
         for (topic, columns) in &self.tables[change.table].counted {
             let olds = self.olds.entry(*topic).or_default();
             if let Some(key) = before.filter(|key| !olds.contains_key(&key.bytes)) {
@@ -95,13 +95,13 @@ impl Keys {
 }
 
 impl Sink for Keys {
-    fn table(&mut self, name: &str) -> Option<Asked> {
+    fn table(&mut self, name: &str) -> Option<TableReport> {
         self.changed.push(name.to_owned());
         let table = self.tables.iter().position(|table| table.name.eq_ignore_ascii_case(name))?;
-        Some(Asked { table, key: Arc::clone(&self.tables[table].key) })
+        Some(TableReport { table, key: Arc::clone(&self.tables[table].key) })
     }
 
-    fn change(&mut self, change: &Change<'_>) {
+    fn change(&mut self, change: &HookedRow<'_>) {
         if self.is_cut() {
             return;
         }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// The slots and the pending updates.
 pub(super) struct Contents<U> {
     mode: Mode,
-    places: Vec<Place>,
+    places: Vec<IndexState>,
     /// The indices without a subscription.
     free: Vec<u32>,
     /// The number of subscriptions.
@@ -24,7 +24,7 @@ pub(super) struct Contents<U> {
 
 /// The state of one index.
 #[derive(Clone, Copy)]
-struct Place {
+struct IndexState {
     /// The generation of the slot in use, or else of the next one.
     generation: u32,
     /// The position in `newest` of the slot's update, if the update there is this slot's. A mere guess, so that nothing
@@ -40,7 +40,7 @@ struct Queued<U> {
 
 /// The effect of a put for receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum PutEffect {
     /// There is no more to take than before.
     None,
     /// There is one more batch to take.
@@ -66,7 +66,7 @@ impl<U: Supersede> Contents<U> {
         self.subscriptions += 1;
         let index = self.free.pop().unwrap_or_else(|| {
             let index = u32::try_from(self.places.len()).expect("memory ends before the indices do");
-            self.places.push(Place { generation: 0, guess: 0 });
+            self.places.push(IndexState { generation: 0, guess: 0 });
             index
         });
         Slot { index, generation: self.places[index as usize].generation }
@@ -108,10 +108,10 @@ impl<U: Supersede> Contents<U> {
         is_used(&self.places, slot)
     }
 
-    pub(super) fn put(&mut self, mut batch: Batch<U>, leftover: &mut Leftover<U>) -> Change {
+    pub(super) fn put(&mut self, mut batch: Batch<U>, leftover: &mut Leftover<U>) -> PutEffect {
         leftover.add(extract_removed(&self.places, &mut batch.updates));
         if batch.updates.is_empty() {
-            return Change::None;
+            return PutEffect::None;
         }
         let Mode::Every { batches, overflow } = self.mode else { return self.supersede(batch, leftover) };
         if !self.newest.updates.is_empty() {
@@ -127,17 +127,17 @@ impl<U: Supersede> Contents<U> {
             Overflow::End if !has_room => {
                 leftover.add(batch.updates);
                 leftover.add_queue(self.queue.drain(..).map(|queued| queued.batch));
-                Change::End
+                PutEffect::End
             }
             Overflow::Block | Overflow::Resync | Overflow::End => {
                 self.queue.push_back(Queued { batch, removals: self.removals });
-                Change::Batch
+                PutEffect::Batch
             }
         }
     }
 
     /// Replaces the updates that the batch supersedes. All subscriptions of the batch exist.
-    fn supersede(&mut self, batch: Batch<U>, leftover: &mut Leftover<U>) -> Change {
+    fn supersede(&mut self, batch: Batch<U>, leftover: &mut Leftover<U>) -> PutEffect {
         if self.newest.updates.is_empty() {
             // While the receiver keeps up, it gets the producer's list as it is.
             self.newest = batch;
@@ -147,7 +147,7 @@ impl<U: Supersede> Contents<U> {
                 debug_assert!(!is_second, "a batch has one update of a subscription");
                 *guess = at as u32;
             }
-            return Change::Batch;
+            return PutEffect::Batch;
         }
         self.newest.version = batch.version;
         self.newest.is_resync |= batch.is_resync;
@@ -167,17 +167,17 @@ impl<U: Supersede> Contents<U> {
             }
         }
         leftover.add(updates);
-        Change::None
+        PutEffect::None
     }
 
     /// Merges the queue, and the batch that overflows it, into one batch.
-    fn collapse(&mut self, batch: Batch<U>, leftover: &mut Leftover<U>) -> Change {
+    fn collapse(&mut self, batch: Batch<U>, leftover: &mut Leftover<U>) -> PutEffect {
         for queued in std::mem::take(&mut self.queue) {
             self.supersede(queued.batch, leftover);
         }
         self.supersede(batch, leftover);
         self.newest.is_resync = true;
-        Change::None
+        PutEffect::None
     }
 
     /// Removes the updates of removed subscriptions from the queue, and then the batches without updates.
@@ -244,11 +244,11 @@ impl<U> Batch<U> {
     }
 }
 
-fn is_used(places: &[Place], slot: Slot) -> bool {
+fn is_used(places: &[IndexState], slot: Slot) -> bool {
     places.get(slot.index as usize).is_some_and(|place| place.generation == slot.generation)
 }
 
 /// Takes out the updates of removed subscriptions.
-fn extract_removed<U>(places: &[Place], updates: &mut Vec<(Slot, U)>) -> Vec<(Slot, U)> {
+fn extract_removed<U>(places: &[IndexState], updates: &mut Vec<(Slot, U)>) -> Vec<(Slot, U)> {
     updates.extract_if(.., |(slot, _)| !is_used(places, *slot)).collect()
 }

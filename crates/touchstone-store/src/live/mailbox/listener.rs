@@ -1,7 +1,7 @@
 //! A listener: a thread that takes a mailbox's batches and calls back for each. A callback that panics, cancels its
 //! listener or closes the feed ends the listener, and harms no other thread.
 
-use super::{Batch, Gate, Mailbox, Step, Supersede};
+use super::{Attempt, Batch, Mailbox, Supersede, TakeCheck};
 use crate::sync::{self, Arc, Builder, Condvar, Mutex, TURNSTILE, ThreadId, lock, wait};
 use std::any::Any;
 use std::io;
@@ -119,12 +119,12 @@ impl Drop for Listener {
 /// so a cancelled listener takes no batch away from other receivers.
 #[derive(Default)]
 struct Turnstile {
-    state: Mutex<State, TURNSTILE>,
+    state: Mutex<ListenerState, TURNSTILE>,
     woken: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct ListenerState {
     thread: Option<ThreadId>,
     is_shut: bool,
     /// Whether a callback runs, or is about to.
@@ -153,7 +153,7 @@ impl Turnstile {
         self.woken.notify_all();
     }
 
-    fn wait_while(&self, condition: impl Fn(&State) -> bool) {
+    fn wait_while(&self, condition: impl Fn(&ListenerState) -> bool) {
         let mut state = lock(&self.state);
         state.waiting += 1;
         while condition(&state) {
@@ -163,14 +163,14 @@ impl Turnstile {
     }
 }
 
-impl Gate for Turnstile {
-    fn pass<U, E>(&self, take: impl FnOnce() -> Step<U, E>) -> Step<U, E> {
+impl TakeCheck for Turnstile {
+    fn pass<U, E>(&self, take: impl FnOnce() -> Attempt<U, E>) -> Attempt<U, E> {
         let mut state = lock(&self.state);
         if state.is_shut {
-            return Step::Over;
+            return Attempt::Over;
         }
         let step = take();
-        state.is_inside = matches!(step, Step::Batch(_));
+        state.is_inside = matches!(step, Attempt::Batch(_));
         step
     }
 

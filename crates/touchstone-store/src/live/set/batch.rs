@@ -1,7 +1,7 @@
 //! Changing a version: a batch is split among the children on the way down, and the nodes that result are collected on
 //! the way up. Copy-on-write: a node of this version alone is changed in place; a shared one is copied first.
 
-use super::{Child, Entry, INNER_MAX, Inner, LEAF_MAX, Leaf, Node, Ordered, Set};
+use super::{Child, Entry, INNER_MAX, InnerNode, LEAF_MAX, Leaf, Node, Ordered, Set};
 use std::cmp::Ordering;
 use std::mem;
 use std::sync::Arc;
@@ -33,11 +33,11 @@ impl<R> Set<R> {
         debug_assert!(removed.is_sorted_by_key(|entry| entry.ord), "removed entries are in order");
         debug_assert!(inserted.is_sorted_by_key(|entry| entry.ord), "inserted entries are in order");
         let Some(mut root) = self.root else { return Set::build(inserted) };
-        let part = Part { removed: removed.len(), inserted: inserted.len() };
+        let part = Share { removed: removed.len(), inserted: inserted.len() };
         if part.is_empty() {
             return Set { root: Some(root) };
         }
-        let mut batch = Batch { removed, inserted: inserted.into_iter(), order, merged: Vec::new() };
+        let mut batch = PendingChanges { removed, inserted: inserted.into_iter(), order, merged: Vec::new() };
         let mut nodes = batch.change(&mut root, part);
         if nodes.is_empty() {
             return Set { root: (root.len() > 0).then(|| lowered(root)) };
@@ -48,7 +48,7 @@ impl<R> Set<R> {
 }
 
 /// The changes still to be made, in order.
-struct Batch<'a, R, O> {
+struct PendingChanges<'a, R, O> {
     removed: &'a [Entry<R>],
     inserted: vec::IntoIter<Entry<R>>,
     order: &'a O,
@@ -58,27 +58,27 @@ struct Batch<'a, R, O> {
 
 /// The numbers of changes from the beginning of a batch that belong to one node.
 #[derive(Clone, Copy)]
-struct Part {
+struct Share {
     removed: usize,
     inserted: usize,
 }
 
-impl Part {
+impl Share {
     fn is_empty(self) -> bool {
         self.removed + self.inserted == 0
     }
 }
 
 /// One change of a leaf.
-enum Change<'a, R> {
+enum LeafChange<'a, R> {
     Remove(&'a Entry<R>),
     Put(Entry<R>),
 }
 
-impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
+impl<'a, R, O: Ordered<R>> PendingChanges<'a, R, O> {
     /// Makes the next changes, those of `node`. Nodes for entries that it has no room for are returned, to stand right
     /// of it. The node may be left with too few entries or none: its parent repairs that.
-    fn change(&mut self, node: &mut Node<R>, part: Part) -> Vec<Node<R>> {
+    fn change(&mut self, node: &mut Node<R>, part: Share) -> Vec<Node<R>> {
         match node {
             Node::Leaf(leaf) if part.removed + part.inserted <= SINGLE_MAX => self.change_singly(leaf, part),
             Node::Leaf(leaf) => self.merge(leaf, part),
@@ -87,7 +87,7 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
     }
 
     /// Changes an inner node. Its list of children is rebuilt only if a child split or became too small.
-    fn change_below(&mut self, inner: &mut Arc<Inner<R>>, mut part: Part) -> Vec<Node<R>> {
+    fn change_below(&mut self, inner: &mut Arc<InnerNode<R>>, mut part: Share) -> Vec<Node<R>> {
         let inner = Arc::make_mut(inner);
         let mut further: Vec<(usize, Node<R>)> = Vec::new();
         let mut is_proper = true;
@@ -98,7 +98,7 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
                 Some(neighbour) => self.before(neighbour, part),
                 None => part,
             };
-            part = Part { removed: part.removed - own.removed, inserted: part.inserted - own.inserted };
+            part = Share { removed: part.removed - own.removed, inserted: part.inserted - own.inserted };
 
             let child = &mut inner.children[at];
             let len = child.node.len();
@@ -114,16 +114,16 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
     }
 
     /// Makes a few changes of a leaf.
-    fn change_singly(&mut self, leaf: &mut Arc<Leaf<R>>, mut part: Part) -> Vec<Node<R>> {
+    fn change_singly(&mut self, leaf: &mut Arc<Leaf<R>>, mut part: Share) -> Vec<Node<R>> {
         let own = Arc::make_mut(leaf);
         while let Some(change) = self.take(&mut part) {
             match change {
-                Change::Remove(entry) => {
+                LeafChange::Remove(entry) => {
                     if let Ok(at) = own.search(entry, self.order) {
                         own.entries.remove(at);
                     }
                 }
-                Change::Put(entry) => match own.search(&entry, self.order) {
+                LeafChange::Put(entry) => match own.search(&entry, self.order) {
                     Ok(at) => own.entries[at] = entry,
                     Err(at) => own.entries.insert(at, entry),
                 },
@@ -140,7 +140,7 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
     }
 
     /// Makes many changes of a leaf: a merge of three lists.
-    fn merge(&mut self, leaf: &mut Arc<Leaf<R>>, part: Part) -> Vec<Node<R>> {
+    fn merge(&mut self, leaf: &mut Arc<Leaf<R>>, part: Share) -> Vec<Node<R>> {
         match Arc::get_mut(leaf) {
             Some(own) => self.merge_with(own.entries.drain(..), part),
             None => self.merge_with(leaf.entries.iter().cloned(), part),
@@ -148,7 +148,7 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
         refill(leaf, self.merged.drain(..))
     }
 
-    fn merge_with(&mut self, old: impl Iterator<Item = Entry<R>>, mut part: Part) {
+    fn merge_with(&mut self, old: impl Iterator<Item = Entry<R>>, mut part: Share) {
         for entry in old {
             let mut stays = true;
             while part.inserted > 0 && stays {
@@ -178,7 +178,7 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
     }
 
     /// The entry of the next change.
-    fn next(&self, part: Part) -> Option<&Entry<R>> {
+    fn next(&self, part: Share) -> Option<&Entry<R>> {
         let removed = self.removed[..part.removed].first();
         let inserted = self.inserted.as_slice()[..part.inserted].first();
         match (removed, inserted) {
@@ -188,7 +188,7 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
     }
 
     /// The next change. An entry that is both removed and inserted only gets the new row.
-    fn take(&mut self, part: &mut Part) -> Option<Change<'a, R>> {
+    fn take(&mut self, part: &mut Share) -> Option<LeafChange<'a, R>> {
         let gone = self.removed[..part.removed].first();
         let new = self.inserted.as_slice()[..part.inserted].first();
         let ordering = match (gone, new) {
@@ -200,18 +200,18 @@ impl<'a, R, O: Ordered<R>> Batch<'a, R, O> {
             part.removed -= 1;
             self.removed = &self.removed[1..];
             if ordering.is_lt() {
-                return Some(Change::Remove(gone));
+                return Some(LeafChange::Remove(gone));
             }
         }
         new?;
         part.inserted -= 1;
-        self.inserted.next().map(Change::Put)
+        self.inserted.next().map(LeafChange::Put)
     }
 
     /// The next changes that come before a child.
-    fn before(&self, child: &Child<R>, part: Part) -> Part {
+    fn before(&self, child: &Child<R>, part: Share) -> Share {
         let is_before = |entry: &Entry<R>| child.compare(entry, self.order).is_gt();
-        Part {
+        Share {
             removed: self.removed[..part.removed].partition_point(is_before),
             inserted: self.inserted.as_slice()[..part.inserted].partition_point(is_before),
         }
@@ -252,7 +252,7 @@ impl<R> Node<R> {
     }
 }
 
-impl<R> Inner<R> {
+impl<R> InnerNode<R> {
     /// Updates the fields of a child that had `len` entries before, and the ends right of it.
     fn recount(&mut self, at: usize, len: usize) {
         let child = &mut self.children[at];
@@ -328,7 +328,7 @@ fn inners<R>(nodes: Vec<Node<R>>) -> Vec<Node<R>> {
     grouped(nodes).map(|inner| Node::Inner(Arc::new(inner))).collect()
 }
 
-fn grouped<R>(nodes: Vec<Node<R>>) -> impl Iterator<Item = Inner<R>> {
+fn grouped<R>(nodes: Vec<Node<R>>) -> impl Iterator<Item = InnerNode<R>> {
     let sizes = pieces(nodes.len(), INNER_MAX);
     let mut nodes = nodes.into_iter();
     sizes.map(move |size| {
@@ -337,7 +337,7 @@ fn grouped<R>(nodes: Vec<Node<R>>) -> impl Iterator<Item = Inner<R>> {
             end += node.len();
             Child { ord: node.first().ord, end, node }
         });
-        Inner { children: children.collect() }
+        InnerNode { children: children.collect() }
     })
 }
 

@@ -40,8 +40,8 @@ impl<R> Set<R> {
         order: &impl Ordered<R>,
         mut visit: impl FnMut(Step<'a, R>),
     ) {
-        let mut old = Cursor::new(old, old_range);
-        let mut new = Cursor::new(new, new_range);
+        let mut old = WalkPosition::new(old, old_range);
+        let mut new = WalkPosition::new(new, new_range);
         loop {
             pass_shared(&mut old, &mut new);
             match (old.entry(), new.entry()) {
@@ -137,11 +137,11 @@ impl<'a, R> Iterator for Leaves<'a, R> {
 
 /// The path from the root to a node: the inner nodes above it.
 #[derive(Debug)]
-struct Path<'a, R>(SmallVec<[Level<'a, R>; 6]>);
+struct Path<'a, R>(SmallVec<[PathLevel<'a, R>; 6]>);
 
 /// An inner node on the path, and the child to visit next.
 #[derive(Debug)]
-struct Level<'a, R> {
+struct PathLevel<'a, R> {
     children: &'a [Child<R>],
     next: usize,
 }
@@ -157,7 +157,7 @@ impl<'a, R> Path<'a, R> {
                 Node::Inner(inner) => {
                     let Some(child) = inner.child_at(at) else { return (path, &[]) };
                     at -= inner.start(child);
-                    path.0.push(Level { children: &inner.children, next: child + 1 });
+                    path.0.push(PathLevel { children: &inner.children, next: child + 1 });
                     node = &inner.children[child].node;
                 }
             }
@@ -183,7 +183,7 @@ impl<'a, R> Path<'a, R> {
             match node {
                 Node::Leaf(leaf) => return &leaf.entries,
                 Node::Inner(inner) => {
-                    self.0.push(Level { children: &inner.children, next: 1 });
+                    self.0.push(PathLevel { children: &inner.children, next: 1 });
                     node = &inner.children[0].node;
                 }
             }
@@ -192,7 +192,7 @@ impl<'a, R> Path<'a, R> {
 }
 
 /// A position in a version: before a node that is not entered yet, or within a leaf.
-struct Cursor<'a, R> {
+struct WalkPosition<'a, R> {
     path: Path<'a, R>,
     /// The next node after the leaf, and its number of entries.
     node: Option<(&'a Node<R>, usize)>,
@@ -202,10 +202,10 @@ struct Cursor<'a, R> {
     range: Range<usize>,
 }
 
-impl<'a, R> Cursor<'a, R> {
-    fn new(set: &'a Set<R>, range: Range<usize>) -> Cursor<'a, R> {
+impl<'a, R> WalkPosition<'a, R> {
+    fn new(set: &'a Set<R>, range: Range<usize>) -> WalkPosition<'a, R> {
         let range = set.within(&range);
-        let mut cursor = Cursor {
+        let mut cursor = WalkPosition {
             path: Path(SmallVec::new()),
             node: None,
             leaf: &[],
@@ -267,14 +267,14 @@ impl<'a, R> Cursor<'a, R> {
     /// Moves to the first child of the inner node that begins here.
     fn descend(&mut self) {
         if let Some((Node::Inner(inner), _)) = self.node {
-            self.path.0.push(Level { children: &inner.children, next: 0 });
+            self.path.0.push(PathLevel { children: &inner.children, next: 0 });
             self.node = self.path.next();
         }
     }
 }
 
 /// Advances past the shared nodes that begin here, if there are any.
-fn pass_shared<R>(old: &mut Cursor<'_, R>, new: &mut Cursor<'_, R>) {
+fn pass_shared<R>(old: &mut WalkPosition<'_, R>, new: &mut WalkPosition<'_, R>) {
     while let (Some((was, was_len)), Some((is, is_len))) = (old.begins(), new.begins()) {
         if was.is(is) && was_len <= old.left().min(new.left()) {
             old.pass(was_len);
