@@ -69,7 +69,7 @@ pub(crate) use std::{
 
 macro_rules! ranks {
     ($($name:ident)*) => {
-        #[expect(clippy::upper_case_acronyms, non_camel_case_types, reason = "they are the constants' names")]
+        #[allow(clippy::upper_case_acronyms, non_camel_case_types, reason = "they are the constants' names")]
         enum Place { $($name),* }
         $(pub(crate) const $name: u8 = Place::$name as u8;)*
         /// The names of the ranks.
@@ -231,7 +231,7 @@ impl Held {
         each_held(|rank, address| {
             assert!(
                 rank < RANK || OPEN.contains(&rank) && address != own,
-                "the lock {:?} is taken under {:?}, against the order in sync.rs",
+                "the lock {} is taken under {}, against the order in sync.rs",
                 name(RANK),
                 name(rank)
             );
@@ -241,7 +241,7 @@ impl Held {
 
     fn of<T, const RANK: u8>(mutex: &Mutex<T, RANK>) -> Held {
         let own = address(mutex);
-        if name(RANK).is_some() {
+        if usize::from(RANK) < NAMES.len() {
             // A thread may still lock while its thread-locals are dropped. From then on nothing is checked.
             let _ = HELD.try_with(|held| held.borrow_mut().push((RANK, own)));
         }
@@ -254,7 +254,7 @@ impl Held {
         each_held(|rank, address| {
             assert!(
                 (rank, address) == (self.0, self.1) || OPEN.contains(&rank),
-                "a thread waits with the lock {:?} while it holds {:?}, against the rule in sync.rs",
+                "a thread waits with the lock {} while it holds {}, against the rule in sync.rs",
                 name(self.0),
                 name(rank)
             );
@@ -297,10 +297,9 @@ fn address<T, const RANK: u8>(mutex: &Mutex<T, RANK>) -> usize {
     std::ptr::from_ref(mutex).addr()
 }
 
-/// The name of a rank; none for a lock that stands in no order.
 #[cfg(debug_assertions)]
-fn name(rank: u8) -> Option<&'static str> {
-    NAMES.get(usize::from(rank)).copied()
+fn name(rank: u8) -> &'static str {
+    NAMES.get(usize::from(rank)).copied().unwrap_or("of a model")
 }
 
 #[cfg(all(test, debug_assertions, not(shuttle)))]

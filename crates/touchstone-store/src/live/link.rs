@@ -478,3 +478,57 @@ fn asked_within() -> Error {
 fn closed() -> Error {
     Error::new(ErrorKind::Refused, "the store was closed, and its feeds with it")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Shared;
+    use crate::sync::Arc;
+    use crate::{Record, Store};
+    use std::cell::RefCell;
+    use std::sync::mpsc;
+
+    thread_local! {
+        /// Is told of each record that this thread frees.
+        static TOLD: RefCell<Option<Arc<Shared>>> = const { RefCell::new(None) };
+    }
+
+    #[derive(Record)]
+    struct Note {
+        #[record(key)]
+        id: i64,
+    }
+
+    impl Drop for Note {
+        fn drop(&mut self) {
+            TOLD.with_borrow(|shared| shared.iter().for_each(|shared| shared.tell(|_| {})));
+        }
+    }
+
+    /// Regression: commits that were too many for the inbox were freed under its lock. A record whose `Drop` gave the
+    /// live thread an order, as the end of a subscription does, waited for that lock.
+    #[test]
+    fn records_of_dropped_commits_are_freed_after_the_inbox_is_unlocked() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let store = Store::open(directory.path().join("notes.db")).expect("it opens");
+        let feed = store.feed().expect("the threads start");
+        let all = feed.query::<Note>().watch().expect("it is readable");
+        let shared = Arc::clone(&store.writes().live.shared);
+        let (started, has_started) = mpsc::channel();
+        let (release, is_released) = mpsc::channel::<()>();
+        shared.tell(move |_| {
+            let _ = started.send(());
+            let _ = is_released.recv();
+        });
+        has_started.recv().expect("the live thread runs");
+        TOLD.set(Some(shared));
+        for begin in [0, 700] {
+            let notes: Vec<Note> = (begin..begin + 700).map(|id| Note { id }).collect();
+            store.insert_all(&notes).expect("it is written");
+        }
+        TOLD.set(None);
+        drop(release);
+        store.wait_delivered().expect("the live thread goes on");
+        let batch = feed.try_next().expect("the feed is well").expect("all of it was told");
+        assert!(batch.get(all.id()).is_some());
+    }
+}
