@@ -191,7 +191,7 @@ fn defaults(columns: &[Column<'_>]) -> TokenStream {
             Some(quote_spanned! {*place=> #at => {
                 static __TOUCHSTONE_DEFAULT: ::touchstone_store::derived::DefaultColumn =
                     ::touchstone_store::derived::DefaultColumn::new(|| {
-                        ::touchstone_store::derived::Stored::of::<#holds>(&#default)
+                        ::touchstone_store::derived::Value::of::<#holds>(&#default)
                     });
                 ::core::option::Option::Some(&__TOUCHSTONE_DEFAULT)
             }})
@@ -203,7 +203,7 @@ fn defaults(columns: &[Column<'_>]) -> TokenStream {
     quote! {
         fn default_of(
             #column: usize,
-        ) -> ::core::option::Option<&'static ::touchstone_store::derived::Stored> {
+        ) -> ::core::option::Option<&'static ::touchstone_store::derived::Value> {
             match #column {
                 #(#arms)*
                 _ => ::core::option::Option::None,

@@ -7,7 +7,7 @@ use crate::leased::Leased;
 use crate::record::{Finds, Record, Shape};
 use crate::session::{self, Session};
 use crate::table::{Section, Table};
-use crate::value::Stored;
+use crate::value::Value;
 use crate::visitor::each;
 use std::marker::PhantomData;
 
@@ -83,7 +83,7 @@ impl<'s, T: Record> Access<'s, T> {
     }
 
     /// As [`get`](Access::get), by the key's columns.
-    pub(crate) fn get_values(&self, key: &[Stored]) -> Result<Option<T>> {
+    pub(crate) fn get_values(&self, key: &[Value]) -> Result<Option<T>> {
         self.find(|cells| key.iter().for_each(|value| value.write(cells)))
     }
 
@@ -147,7 +147,7 @@ impl<'s, T: Record> Access<'s, T> {
 }
 
 /// The record with the key of those columns, within a call that has begun; the call may be a transaction of its own.
-pub(crate) fn get_values<T: Record>(session: &Session, table: &Section, key: &[Stored]) -> Result<Option<T>> {
+pub(crate) fn get_values<T: Record>(session: &Session, table: &Section, key: &[Value]) -> Result<Option<T>> {
     find(session, table, |cells| key.iter().for_each(|value| value.write(cells)))
 }
 

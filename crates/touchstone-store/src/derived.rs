@@ -1,4 +1,4 @@
-//! Functions for the code that the derives generate, so that they generate little. Only [`Stored`] is public, as
+//! Functions for the code that the derives generate, so that they generate little. Only [`Value`] is public, as
 //! `dynamic::Value`. The others are no interface: they change with the derives, which are always of the same version.
 
 use crate::nested::{Nested, Type, broken, written};
@@ -6,7 +6,7 @@ pub use crate::nested::{Reader, Writer};
 use crate::record::Columns;
 pub use crate::record::Defaults;
 use crate::value::{Field, Mismatch, Raw};
-pub use crate::value::{Stored, read_nested, read_tag, write_nested};
+pub use crate::value::{Value, read_nested, read_tag, write_nested};
 use std::sync::LazyLock;
 
 /// Why a record cannot be read: the column's position, and the reason.
@@ -52,10 +52,10 @@ pub fn view_column<'a, F: Field, C: Columns<'a>>(row: &mut C, place: usize) -> R
 pub fn view_column_or<'a, F: Field, C: Columns<'a>>(
     row: &mut C,
     place: usize,
-    default_of: impl FnOnce(usize) -> Option<&'static Stored>,
+    default_of: impl FnOnce(usize) -> Option<&'static Value>,
 ) -> Result<F::View<'a>, Fault> {
     let raw = row.next();
-    let raw = if lacks(raw) { default_of(place).map_or(raw, Stored::raw) } else { raw };
+    let raw = if lacks(raw) { default_of(place).map_or(raw, Value::raw) } else { raw };
     F::view(raw).map_err(|mismatch| (place, mismatch))
 }
 
@@ -66,7 +66,7 @@ fn lacks(raw: Raw<'_>) -> bool {
 }
 
 /// A default in the form of a column's value, made at its first use.
-pub type DefaultColumn = LazyLock<Stored>;
+pub type DefaultColumn = LazyLock<Value>;
 
 /// Begins the fields of a struct or a payload.
 #[inline]

@@ -1,7 +1,7 @@
 //! The description of a type for the store: its table, columns and key. It is derived; nothing here touches a file.
 
 use crate::cells::Cells;
-use crate::value::{Field, Kind, Mismatch, Raw, Stored};
+use crate::value::{Field, Kind, Mismatch, Raw, Value};
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
@@ -140,7 +140,7 @@ pub trait Record: Sized + Send + Sync + 'static {
 
     /// The default that NULL in the column stands for, if the field has one; for the derive.
     #[doc(hidden)]
-    fn default_of(_column: usize) -> Option<&'static Stored> {
+    fn default_of(_column: usize) -> Option<&'static Value> {
         None
     }
 
@@ -229,7 +229,7 @@ pub struct Shape {
 /// The defaults of a type made at run time, by column.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Defaults(pub(crate) &'static [Option<Stored>]);
+pub struct Defaults(pub(crate) &'static [Option<Value>]);
 
 // A default is never NaN: NaN cannot be stored.
 impl Eq for Defaults {}
@@ -240,7 +240,7 @@ impl Defaults {
     pub const NONE: Defaults = Defaults(&[]);
 
     #[inline]
-    pub(crate) fn of(self, column: usize) -> Option<&'static Stored> {
+    pub(crate) fn of(self, column: usize) -> Option<&'static Value> {
         self.0.get(column)?.as_ref()
     }
 }

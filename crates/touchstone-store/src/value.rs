@@ -433,7 +433,7 @@ pub(crate) fn unfit(raw: Raw<'_>) -> Mismatch {
 /// assert_eq!(Value::from("write"), Value::Text("write".to_owned()));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub enum Stored {
+pub enum Value {
     /// As [`Raw::Null`].
     Null,
     /// As [`Raw::Integer`].
@@ -446,7 +446,7 @@ pub enum Stored {
     Blob(Vec<u8>),
 }
 
-impl Stored {
+impl Value {
     /// The form in which a column holds the value. A value that cannot be stored becomes NULL.
     ///
     /// ```
@@ -455,43 +455,43 @@ impl Stored {
     /// assert_eq!(Value::of(&7_u8), Value::Integer(7));
     /// assert_eq!(Value::of(&u64::MAX), Value::Null);
     /// ```
-    pub fn of<F: Field>(value: &F) -> Stored {
+    pub fn of<F: Field>(value: &F) -> Value {
         let mut cells = Cells::default();
         value.write(&mut cells);
-        Stored::first(&cells)
+        Value::first(&cells)
     }
 
     /// The first value of a row.
-    pub(crate) fn first(cells: &Cells<'_>) -> Stored {
+    pub(crate) fn first(cells: &Cells<'_>) -> Value {
         match cells.get(0) {
-            None | Some(Cell::Null) => Stored::Null,
-            Some(Cell::Integer(value)) => Stored::Integer(*value),
-            Some(Cell::Real(value)) => Stored::Real(*value),
-            Some(Cell::Text(text)) => Stored::Text((*text).to_owned()),
-            Some(Cell::Blob(bytes)) => Stored::Blob(bytes.to_vec()),
-            Some(Cell::Nested(range)) => Stored::Blob(cells.bytes(range).to_vec()),
+            None | Some(Cell::Null) => Value::Null,
+            Some(Cell::Integer(value)) => Value::Integer(*value),
+            Some(Cell::Real(value)) => Value::Real(*value),
+            Some(Cell::Text(text)) => Value::Text((*text).to_owned()),
+            Some(Cell::Blob(bytes)) => Value::Blob(bytes.to_vec()),
+            Some(Cell::Nested(range)) => Value::Blob(cells.bytes(range).to_vec()),
         }
     }
 
     /// An owned copy of a value; `None` for text that is not UTF-8.
-    pub(crate) fn of_raw(raw: Raw<'_>) -> Option<Stored> {
+    pub(crate) fn of_raw(raw: Raw<'_>) -> Option<Value> {
         Some(match raw {
-            Raw::Null | Raw::Absent => Stored::Null,
-            Raw::Integer(value) => Stored::Integer(value),
-            Raw::Real(value) => Stored::Real(value),
-            Raw::Text(bytes) => Stored::Text(std::str::from_utf8(bytes).ok()?.to_owned()),
-            Raw::Blob(bytes) => Stored::Blob(bytes.to_vec()),
+            Raw::Null | Raw::Absent => Value::Null,
+            Raw::Integer(value) => Value::Integer(value),
+            Raw::Real(value) => Value::Real(value),
+            Raw::Text(bytes) => Value::Text(std::str::from_utf8(bytes).ok()?.to_owned()),
+            Raw::Blob(bytes) => Value::Blob(bytes.to_vec()),
         })
     }
 
     /// Appends the value.
     pub(crate) fn write<'a>(&'a self, cells: &mut Cells<'a>) {
         match self {
-            Stored::Null => cells.null(),
-            Stored::Integer(value) => cells.integer(*value),
-            Stored::Real(value) => cells.real(*value),
-            Stored::Text(text) => cells.text(text),
-            Stored::Blob(bytes) => cells.blob(bytes),
+            Value::Null => cells.null(),
+            Value::Integer(value) => cells.integer(*value),
+            Value::Real(value) => cells.real(*value),
+            Value::Text(text) => cells.text(text),
+            Value::Blob(bytes) => cells.blob(bytes),
         }
     }
 
@@ -505,11 +505,11 @@ impl Stored {
     /// ```
     pub fn raw(&self) -> Raw<'_> {
         match self {
-            Stored::Null => Raw::Null,
-            Stored::Integer(value) => Raw::Integer(*value),
-            Stored::Real(value) => Raw::Real(*value),
-            Stored::Text(text) => Raw::Text(text.as_bytes()),
-            Stored::Blob(bytes) => Raw::Blob(bytes),
+            Value::Null => Raw::Null,
+            Value::Integer(value) => Raw::Integer(*value),
+            Value::Real(value) => Raw::Real(*value),
+            Value::Text(text) => Raw::Text(text.as_bytes()),
+            Value::Blob(bytes) => Raw::Blob(bytes),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Values of columns and keys, for types made at run time.
 
 use crate::record::{Columns, Shape};
-pub use crate::value::Stored as Value;
+pub use crate::value::Value;
 use crate::value::{Field, Kind, Mismatch, Raw};
 use std::cmp::Ordering;
 

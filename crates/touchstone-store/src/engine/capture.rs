@@ -12,7 +12,7 @@
 
 use super::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
-use crate::value::{Raw, Stored};
+use crate::value::{Raw, Value};
 use libsqlite3_sys as ffi;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -77,11 +77,11 @@ impl HookedRow<'_> {
     }
 
     /// The values that the row had in these columns, NULL for `None`. Returns `None` if one of them cannot be read.
-    pub(crate) fn old(&self, columns: &[Option<c_int>]) -> Option<Vec<Stored>> {
+    pub(crate) fn old(&self, columns: &[Option<c_int>]) -> Option<Vec<Value>> {
         let key = Key { change: self, is_new: false };
         let value = |column: &Option<c_int>| match column {
-            None => Some(Stored::Null),
-            Some(column) => Stored::of_raw(key.value(*column)?),
+            None => Some(Value::Null),
+            Some(column) => Value::of_raw(key.value(*column)?),
         };
         columns.iter().map(value).collect()
     }

@@ -9,7 +9,7 @@ use crate::cells::Cells;
 use crate::leased::Leased;
 use crate::record::{Columns, Record, Shape};
 use crate::session::read;
-use crate::value::{Raw, Stored};
+use crate::value::{Raw, Value};
 use std::any::Any;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -172,17 +172,17 @@ impl<T: Record> Changes<T> {
 }
 
 /// The key of a row, and its old values.
-pub(crate) type OldRow = (RowKey, Old<Vec<Stored>>);
+pub(crate) type OldRow = (RowKey, Old<Vec<Value>>);
 
 /// The values of a row, in the order of the type's columns.
 struct RowValues<'v> {
-    values: std::slice::Iter<'v, Stored>,
+    values: std::slice::Iter<'v, Value>,
     shape: &'static Shape,
 }
 
 impl<'v> Columns<'v> for RowValues<'v> {
     fn next(&mut self) -> Raw<'v> {
-        self.values.next().map_or(Raw::Absent, Stored::raw)
+        self.values.next().map_or(Raw::Absent, Value::raw)
     }
 
     fn shape(&self) -> Option<&'static Shape> {
@@ -249,7 +249,7 @@ impl<T: Record> Gathered for Changes<T> {
     fn were(&mut self, shape: &'static Shape, rows: Vec<OldRow>) {
         for (key, old) in rows {
             // Reading runs the program's own code. If it fails or panics, the old row is unknown.
-            let read = |values: &Vec<Stored>| {
+            let read = |values: &Vec<Value>| {
                 let mut row = RowValues { values: values.iter(), shape };
                 catch_unwind(AssertUnwindSafe(|| read::<T>(shape, &mut row))).ok()?.ok()
             };

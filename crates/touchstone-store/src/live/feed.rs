@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::query::Query;
 use crate::record::{Finds, Record, Shape};
 use crate::sync::Arc;
-use crate::value::Stored as Value;
+use crate::value::Value;
 use futures_core::Stream;
 use std::fmt;
 use std::pin::Pin;

@@ -8,7 +8,7 @@ use super::order::{Sorter, Span};
 use super::row::{Row, RowKey};
 use crate::Record;
 use crate::sync::{self, HAND_OFF, Unranked as Mutex, lock, try_lock};
-use crate::value::Stored;
+use crate::value::Value;
 use shuttle::thread::{spawn, yield_now};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ fn item(id: i64, value: i64) -> Item {
 fn scope() -> Arc<Scope<Item>> {
     let sorter = Arc::new(Sorter::new(vec![(1, false)]));
     let span = Span {
-        low: sorter.cut([Stored::Integer(10)].into(), false),
-        high: sorter.cut([Stored::Integer(20)].into(), false),
+        low: sorter.cut([Value::Integer(10)].into(), false),
+        high: sorter.cut([Value::Integer(20)].into(), false),
     };
     let cover = Cover::of(&sorter, [&span]);
     Arc::new(Scope { sorter, residual: None, cover })
@@ -205,5 +205,5 @@ fn a_row_that_is_listed_for_a_count_alone_is_marked_for_a_query_that_begins() {
 #[test]
 fn the_key_of_a_row_is_what_it_was_when_it_is_read_back() {
     let key = Row::of_record(item(7, 1), 1).key.clone();
-    assert_eq!(RowKey::of(key.values().iter().map(Stored::raw)), key);
+    assert_eq!(RowKey::of(key.values().iter().map(Value::raw)), key);
 }

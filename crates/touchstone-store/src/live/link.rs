@@ -66,6 +66,14 @@ struct Inbox {
     ended: bool,
 }
 
+/// Commits that the inbox does not keep.
+#[derive(Default)]
+#[expect(dead_code, reason = "they are only freed")]
+struct Dropped {
+    earlier: VecDeque<Commit>,
+    newest: Option<Commit>,
+}
+
 impl Inbox {
     /// Takes all work. The thread that takes it calls [`leave`](Shared::leave) when it is done.
     fn take(&mut self) -> Work {
@@ -75,22 +83,20 @@ impl Inbox {
 
     /// Returns what is dropped, to be freed after the inbox is unlocked: that runs the records' own code.
     #[must_use = "it is freed after the inbox is unlocked"]
-    fn put(&mut self, commit: Commit, concerns_nobody: bool) -> VecDeque<Commit> {
+    fn put(&mut self, commit: Commit, concerns_nobody: bool) -> Dropped {
         self.work.concerns_somebody |= !concerns_nobody;
         let last = self.work.commits.back_mut().filter(|_| concerns_nobody);
         if let Some(last) = last.filter(|last| last.is_one_with(&commit)) {
             (last.version, last.after) = (commit.version, commit.after);
-            return VecDeque::from([commit]);
+            return Dropped { newest: Some(commit), ..Dropped::default() };
         }
         self.held += 1 + commit.captured.as_ref().map_or(0, Captured::len);
         if self.held > HELD_MAX {
             self.work.lost = true;
-            let mut dropped = std::mem::take(&mut self.work.commits);
-            dropped.push_back(commit);
-            return dropped;
+            return Dropped { earlier: std::mem::take(&mut self.work.commits), newest: Some(commit) };
         }
         self.work.commits.push_back(commit);
-        VecDeque::new()
+        Dropped::default()
     }
 }
 

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::query::condition::{self, Comparison, Node, Order, Word};
 use crate::query::{Query, Request};
 use crate::record::Record;
-use crate::value::Stored;
+use crate::value::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -241,12 +241,12 @@ fn within<T: Record>(access: Access<'_, T>, columns: &[SortColumn], low: &Cut, h
 }
 
 /// An end of a range, and whether the range excludes the value itself.
-type RangeEnd<'v> = Option<(&'v Stored, bool)>;
+type RangeEnd<'v> = Option<(&'v Value, bool)>;
 
 /// No comparison is true for NULL, that with NULL neither.
-fn equal(column: usize, value: &Stored) -> Node {
+fn equal(column: usize, value: &Value) -> Node {
     match value {
-        Stored::Null => Node::IsNull(column),
+        Value::Null => Node::IsNull(column),
         value => Node::Compare(column, Comparison::Equal, value.clone()),
     }
 }
@@ -255,24 +255,24 @@ fn equal(column: usize, value: &Stored) -> Node {
 /// and not excluded.
 fn range(column: usize, least: RangeEnd<'_>, greatest: RangeEnd<'_>) -> Option<Node> {
     use Comparison::{Greater, GreaterOrEqual, Less, LessOrEqual};
-    let least = least.filter(|(value, is_open)| **value != Stored::Null || *is_open);
+    let least = least.filter(|(value, is_open)| **value != Value::Null || *is_open);
     let is_null = Node::IsNull(column);
     let compare = |(comparison, value): condition::End| Node::Compare(column, comparison, value);
     let above = least.map(|(value, is_open)| (if is_open { Greater } else { GreaterOrEqual }, value.clone()));
-    let below = greatest.filter(|(value, _)| **value != Stored::Null);
+    let below = greatest.filter(|(value, _)| **value != Value::Null);
     let below = below.map(|(value, is_open)| (if is_open { Less } else { LessOrEqual }, value.clone()));
     match (above, below) {
         (None, None) => greatest.map(|_| is_null),
         (None, Some(below)) => Some(Node::Joined(Word::Or, vec![is_null, compare(below)])),
         // No comparison is true for NULL.
-        (Some((_, Stored::Null)), Some(below)) => Some(compare(below)),
-        (Some((_, Stored::Null)), None) => Some(Node::Not(Box::new(is_null))),
+        (Some((_, Value::Null)), Some(below)) => Some(compare(below)),
+        (Some((_, Value::Null)), None) => Some(Node::Not(Box::new(is_null))),
         (Some(above), None) => Some(compare(above)),
         (Some(above), Some(below)) => Some(Node::Between(column, above, below)),
     }
 }
 
-fn default_of<T: Record>(access: Access<'_, T>, column: usize) -> Option<&'static Stored> {
+fn default_of<T: Record>(access: Access<'_, T>, column: usize) -> Option<&'static Value> {
     access.shape.defaults.of(column).or_else(|| T::default_of(column))
 }
 

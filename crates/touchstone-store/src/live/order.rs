@@ -4,7 +4,7 @@ use super::row::{Row, column, stored};
 use super::set::{Entry, Ordered, Set};
 use crate::query::evaluate::order;
 use crate::record::Record;
-use crate::value::{Raw, Stored};
+use crate::value::{Raw, Value};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::marker::PhantomData;
@@ -57,7 +57,7 @@ impl<T: Record> Sorter<T> {
     }
 
     /// The row's first columns, compared with values.
-    fn compare_with(&self, record: &T, values: &[Stored]) -> Ordering {
+    fn compare_with(&self, record: &T, values: &[Value]) -> Ordering {
         for ((at, descending), value) in self.columns.iter().zip(values) {
             let unequal = column(record, *at, |raw| compare(raw, value.raw(), *descending));
             if unequal.is_ne() {
@@ -146,7 +146,7 @@ pub(crate) struct Cut {
 }
 
 /// Most cuts are by one column, and there may be a million of them.
-pub(crate) type CutValues = SmallVec<[Stored; 1]>;
+pub(crate) type CutValues = SmallVec<[Value; 1]>;
 
 /// The rows between two cuts.
 #[derive(Clone, Debug, PartialEq)]

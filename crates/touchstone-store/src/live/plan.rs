@@ -9,14 +9,14 @@ use crate::error::Result;
 use crate::query::Request;
 use crate::query::condition::{Comparison, Node, Word};
 use crate::record::{ColumnShape, Record, Shape};
-use crate::value::{Kind, Stored};
+use crate::value::{Kind, Value};
 
 /// How a query is followed.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a plan is made for a subscription, and used up by it")]
 pub(crate) enum Plan {
     /// At most one record: the one with this key.
-    Key(Vec<Stored>),
+    Key(Vec<Value>),
     Window(WindowPlan),
 }
 
@@ -25,7 +25,7 @@ pub(crate) enum Plan {
 pub(crate) struct WindowPlan {
     pub(crate) family: FamilyPlan,
     /// The values that the first columns of the set's order must equal. `low` and `high` bound the column after them.
-    equal: Vec<Stored>,
+    equal: Vec<Value>,
     low: Option<Limit>,
     high: Option<Limit>,
     pub(crate) page: Page,
@@ -67,7 +67,7 @@ impl Page {
 /// An end of a range.
 #[derive(Clone, Debug)]
 struct Limit {
-    value: Stored,
+    value: Value,
     /// Whether the range includes the value itself.
     closed: bool,
 }
@@ -134,7 +134,7 @@ fn size(records: u64) -> usize {
 /// A condition, split into its conjuncts.
 struct Parts<'q> {
     /// Columns that must equal a value, in the order of the columns.
-    equal: Vec<(usize, Stored)>,
+    equal: Vec<(usize, Value)>,
     /// Ranges, by column.
     ranges: Vec<(usize, &'q Node)>,
     rest: Vec<&'q Node>,
@@ -153,7 +153,7 @@ impl<'q> Parts<'q> {
     }
 
     fn add(&mut self, shape: &Shape, node: &'q Node) {
-        let fits = |column: usize, value: &Stored| is_of(&shape.columns[column], value);
+        let fits = |column: usize, value: &Value| is_of(&shape.columns[column], value);
         match node {
             Node::Compare(column, Comparison::Equal, value)
                 if fits(*column, value) && self.equal.iter().all(|(fixed, _)| fixed != column) =>
@@ -202,7 +202,7 @@ impl<'q> Parts<'q> {
         }
         // NULL is in no range.
         if low.is_none() && !of_column.is_empty() {
-            low = Some(Limit { value: Stored::Null, closed: false });
+            low = Some(Limit { value: Value::Null, closed: false });
         }
         (low, high)
     }
@@ -216,19 +216,19 @@ impl<'q> Parts<'q> {
 }
 
 /// Whether the value is of the column's kind. CutValues of other kinds compare by their kind, which a cut cannot express.
-pub(super) fn is_of(column: &ColumnShape, value: &Stored) -> bool {
+pub(super) fn is_of(column: &ColumnShape, value: &Value) -> bool {
     matches!(
         (column.kind, value),
-        (Kind::Integer, Stored::Integer(_))
-            | (Kind::Real, Stored::Real(_))
-            | (Kind::Text, Stored::Text(_))
-            | (Kind::Blob, Stored::Blob(_))
-    ) && !matches!(value, Stored::Real(real) if real.is_nan())
+        (Kind::Integer, Value::Integer(_))
+            | (Kind::Real, Value::Real(_))
+            | (Kind::Text, Value::Text(_))
+            | (Kind::Blob, Value::Blob(_))
+    ) && !matches!(value, Value::Real(real) if real.is_nan())
 }
 
 /// The ends of a range.
 fn limits(node: &Node) -> (Option<Limit>, Option<Limit>) {
-    let limit = |value: &Stored, closed| Some(Limit { value: value.clone(), closed });
+    let limit = |value: &Value, closed| Some(Limit { value: value.clone(), closed });
     match node {
         Node::Compare(_, Comparison::Greater, value) => (limit(value, false), None),
         Node::Compare(_, Comparison::GreaterOrEqual, value) => (limit(value, true), None),
@@ -238,8 +238,8 @@ fn limits(node: &Node) -> (Option<Limit>, Option<Limit>) {
             (limit(low, *above == Comparison::GreaterOrEqual), limit(high, *below == Comparison::LessOrEqual))
         }
         Node::StartsWith(_, prefix, end) => {
-            let end = end.as_ref().map(|end| Limit { value: Stored::Text(end.clone()), closed: false });
-            (limit(&Stored::Text(prefix.clone()), true), end)
+            let end = end.as_ref().map(|end| Limit { value: Value::Text(end.clone()), closed: false });
+            (limit(&Value::Text(prefix.clone()), true), end)
         }
         _ => (None, None),
     }

@@ -5,7 +5,7 @@ use crate::cells::{Cell, Cells};
 use crate::error::Result;
 use crate::record::{Columns, Record, Shape};
 use crate::session::read;
-use crate::value::{Raw, Stored};
+use crate::value::{Raw, Value};
 use foldhash::quality::RandomState;
 use smallvec::SmallVec;
 use std::hash::{BuildHasher, Hasher};
@@ -55,14 +55,14 @@ impl RowKey {
     pub(crate) fn many(mut bytes: &[u8], columns: usize) -> Vec<RowKey> {
         let mut keys = Vec::new();
         while !bytes.is_empty() {
-            let values: Vec<Stored> = (0..columns).map_while(|_| decode(&mut bytes)).collect();
-            keys.push(RowKey::of(values.iter().map(Stored::raw)));
+            let values: Vec<Value> = (0..columns).map_while(|_| decode(&mut bytes)).collect();
+            keys.push(RowKey::of(values.iter().map(Value::raw)));
         }
         keys
     }
 
     /// The values of the key's columns.
-    pub(crate) fn values(&self) -> Vec<Stored> {
+    pub(crate) fn values(&self) -> Vec<Value> {
         let (mut values, mut bytes) = (Vec::new(), self.bytes.as_slice());
         while let Some(value) = decode(&mut bytes) {
             values.push(value);
@@ -127,10 +127,10 @@ pub(crate) fn column<T: Record, R>(record: &T, column: usize, look: impl FnOnce(
 }
 
 /// A copy of one value of a record.
-pub(crate) fn stored<T: Record>(record: &T, column: usize) -> Stored {
+pub(crate) fn stored<T: Record>(record: &T, column: usize) -> Value {
     let mut cells = Cells::default();
     record.write_column(column, &mut cells);
-    Stored::first(&cells)
+    Value::first(&cells)
 }
 
 /// Written values, as they would be read back.
@@ -189,7 +189,7 @@ fn number(kind: u8, bytes: [u8; 8], mut append: impl FnMut(&[u8])) {
 }
 
 /// Decodes the next value that [`encode`] has encoded.
-fn decode(bytes: &mut &[u8]) -> Option<Stored> {
+fn decode(bytes: &mut &[u8]) -> Option<Value> {
     let mut take = |length: usize| {
         let (taken, rest) = bytes.split_at_checked(length)?;
         *bytes = rest;
@@ -197,15 +197,15 @@ fn decode(bytes: &mut &[u8]) -> Option<Stored> {
     };
     let kind = take(1)?[0];
     Some(match kind {
-        b'i' => Stored::Integer(i64::from_le_bytes(take(8)?.try_into().ok()?)),
-        b'r' => Stored::Real(f64::from_bits(u64::from_le_bytes(take(8)?.try_into().ok()?))),
+        b'i' => Value::Integer(i64::from_le_bytes(take(8)?.try_into().ok()?)),
+        b'r' => Value::Real(f64::from_bits(u64::from_le_bytes(take(8)?.try_into().ok()?))),
         b't' | b'b' => {
             let mut length = [0; 8];
             length[..5].copy_from_slice(take(5)?);
             let bytes = take(usize::try_from(u64::from_le_bytes(length)).ok()?)?.to_vec();
-            if kind == b't' { Stored::Text(String::from_utf8(bytes).ok()?) } else { Stored::Blob(bytes) }
+            if kind == b't' { Value::Text(String::from_utf8(bytes).ok()?) } else { Value::Blob(bytes) }
         }
-        _ => Stored::Null,
+        _ => Value::Null,
     })
 }
 

@@ -8,7 +8,7 @@ use crate::engine::region::{Region, region};
 use crate::error::{Error, ErrorKind, Result};
 use crate::leased::Leased;
 use crate::session::Session;
-use crate::value::Stored as Value;
+use crate::value::Value;
 use rusqlite::types::{ToSqlOutput, Value as Bound, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 

@@ -23,7 +23,7 @@ use crate::leased::Leased;
 use crate::readers::Readers;
 use crate::record::{Record, Shape};
 use crate::sync::Arc;
-use crate::value::Stored;
+use crate::value::Value;
 use slab::Slab;
 use std::any::Any;
 
@@ -509,7 +509,7 @@ impl Live {
         feed: u32,
         slot: Slot,
         sql: String,
-        parameters: Vec<Stored>,
+        parameters: Vec<Value>,
     ) -> Result<(SubscriptionId, Place, SqlRows)> {
         // From now on writers report the names of the tables that they change.
         let generation = self.shared.observed.change(|topics| topics.by_name = true);

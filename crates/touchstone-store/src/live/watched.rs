@@ -19,7 +19,7 @@ use super::watch::Watch;
 use crate::access::Access;
 use crate::error::Result;
 use crate::record::{Record, Shape};
-use crate::value::Stored;
+use crate::value::Value;
 use hashbrown::HashTable;
 use slab::Slab;
 use smallvec::SmallVec;
@@ -510,7 +510,7 @@ impl<T: Record> Watched<T> {
                     let watch = Arc::new(Watch::new(sorter, plan.span(sorter), plan.page, false));
                     Wanted::Number { tally, watch }
                 }
-                Plan::Key(values) => Wanted::Key(RowKey::of(values.iter().map(Stored::raw))),
+                Plan::Key(values) => Wanted::Key(RowKey::of(values.iter().map(Value::raw))),
                 Plan::Window(plan) => {
                     let known = last.as_ref().filter(|(known, _)| *known == plan.family).map(|(_, at)| *at);
                     let family = known.unwrap_or_else(|| self.family(&plan.family));

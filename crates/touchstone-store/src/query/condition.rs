@@ -6,7 +6,7 @@ use super::sought::Sought;
 use crate::cells::Cells;
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::{Column, Record, Shape};
-use crate::value::{Field, Refusal, Stored};
+use crate::value::{Field, Refusal, Value};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -53,7 +53,7 @@ impl<T> fmt::Debug for Condition<T> {
 /// A condition's tree.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
-    Compare(usize, Comparison, Stored),
+    Compare(usize, Comparison, Value),
     /// Both comparisons of a range in one: the value is looked up once.
     Between(usize, End, End),
     In(usize, List),
@@ -68,7 +68,7 @@ pub(crate) enum Node {
 }
 
 /// An end of a range: how a value inside the range compares with it.
-pub(crate) type End = (Comparison, Stored);
+pub(crate) type End = (Comparison, Value);
 
 /// A word that joins conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,21 +156,21 @@ impl Unasked {
 }
 
 /// The value to compare with.
-fn value<F: Field>(field: &F) -> Stored {
+fn value<F: Field>(field: &F) -> Value {
     /// A number greater than every integer of SQLite.
     const ABOVE: f64 = 9.3e18;
     let mut cells = Cells::default();
     field.write(&mut cells);
     match cells.refused() {
-        Some((_, Refusal::Range)) => Stored::Real(ABOVE),
+        Some((_, Refusal::Range)) => Value::Real(ABOVE),
         // A parameter of NaN is NULL to SQLite. A value that cannot be stored equals no stored value.
-        _ => Stored::first(&cells),
+        _ => Value::first(&cells),
     }
 }
 
 impl Node {
     /// The condition for a column in which NULL stands for a default: its value for NULL is that for the default.
-    pub(crate) fn with_default(self, column: usize, default: &Stored) -> Node {
+    pub(crate) fn with_default(self, column: usize, default: &Value) -> Node {
         let is_null = Node::IsNull(column);
         match evaluate(&self, &|_| default.raw()) {
             Some(true) => is_null.join(Word::Or, self),
@@ -181,7 +181,7 @@ impl Node {
     }
 
     /// The range between two values, both included.
-    pub(crate) fn between(column: usize, low: Stored, high: Stored) -> Node {
+    pub(crate) fn between(column: usize, low: Value, high: Value) -> Node {
         Node::Between(column, (Comparison::GreaterOrEqual, low), (Comparison::LessOrEqual, high))
     }
 
@@ -259,7 +259,7 @@ pub trait Operand<F> {
 
 /// A value to compare with.
 #[doc(hidden)]
-pub struct Compared(pub(crate) Stored);
+pub struct Compared(pub(crate) Value);
 
 impl<F: Field> Operand<F> for F {
     fn operand(self) -> Compared {
@@ -269,13 +269,13 @@ impl<F: Field> Operand<F> for F {
 
 impl<F: Field> Operand<F> for Option<F> {
     fn operand(self) -> Compared {
-        Compared(self.as_ref().map_or(Stored::Null, value))
+        Compared(self.as_ref().map_or(Value::Null, value))
     }
 }
 
 impl Operand<String> for &str {
     fn operand(self) -> Compared {
-        Compared(Stored::Text(self.to_owned()))
+        Compared(Value::Text(self.to_owned()))
     }
 }
 
@@ -287,7 +287,7 @@ impl Operand<String> for &String {
 
 impl Operand<Vec<u8>> for &[u8] {
     fn operand(self) -> Compared {
-        Compared(Stored::Blob(self.to_vec()))
+        Compared(Value::Blob(self.to_vec()))
     }
 }
 
@@ -610,14 +610,14 @@ pub struct Order<T> {
     pub(crate) column: usize,
     pub(crate) descending: bool,
     /// The default that NULL stands for.
-    pub(crate) default: Option<&'static Stored>,
+    pub(crate) default: Option<&'static Value>,
     /// The type, if it is made at run time.
     pub(crate) of: Option<&'static Shape>,
     marker: PhantomData<fn() -> T>,
 }
 
 impl<T> Order<T> {
-    pub(crate) fn new(column: usize, descending: bool, default: Option<&'static Stored>) -> Order<T> {
+    pub(crate) fn new(column: usize, descending: bool, default: Option<&'static Value>) -> Order<T> {
         Order { column, descending, default, of: None, marker: PhantomData }
     }
 }

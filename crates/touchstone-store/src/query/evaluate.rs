@@ -2,7 +2,7 @@
 
 use super::condition::{Comparison, Node, Word};
 use super::sought::Sought;
-use crate::value::{Raw, Stored};
+use crate::value::{Raw, Value};
 use std::cmp::Ordering;
 
 /// Evaluates the condition with the row's values by column.
@@ -78,11 +78,11 @@ fn contains(value: Raw<'_>, part: &Sought) -> Option<bool> {
 /// The value stays behind its reference. A copy would read in one piece the bytes that were just written in several,
 /// and the processor waits until those reach its cache: for a scan with a condition that was a tenth of the time.
 #[inline(always)]
-fn compare(value: &Raw<'_>, other: &Stored) -> Option<Ordering> {
+fn compare(value: &Raw<'_>, other: &Value) -> Option<Ordering> {
     match (value, other) {
         // The most common kinds, of which none is NULL.
-        (Raw::Integer(value), Stored::Integer(other)) => Some(value.cmp(other)),
-        (Raw::Text(value), Stored::Text(other)) => Some((*value).cmp(other.as_bytes())),
+        (Raw::Integer(value), Value::Integer(other)) => Some(value.cmp(other)),
+        (Raw::Text(value), Value::Text(other)) => Some((*value).cmp(other.as_bytes())),
         (value, other) => compare_others(*value, other.raw()),
     }
 }

@@ -3,10 +3,10 @@
 //! serves that range.
 
 use super::condition::{Comparison, Node, Word};
-use crate::value::Stored;
+use crate::value::Value;
 
 /// A comparison that is true for all rows of a condition.
-pub(crate) type Bound<'q> = (usize, Comparison, &'q Stored);
+pub(crate) type Bound<'q> = (usize, Comparison, &'q Value);
 
 /// The range that contains all rows of a condition. The condition must be, or demand, an `or` in which each part
 /// compares one column with the same value, in the same direction or for equality.
@@ -73,7 +73,7 @@ mod tests {
     use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
 
     fn is(column: usize, comparison: Comparison, value: i64) -> Node {
-        Node::Compare(column, comparison, Stored::Integer(value))
+        Node::Compare(column, comparison, Value::Integer(value))
     }
 
     fn joined(word: Word, nodes: &[Node]) -> Node {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_page_after_a_key_lies_in_a_range() {
-        let five = Stored::Integer(5);
+        let five = Value::Integer(5);
         let up = after(Greater, is(2, Equal, 5));
         assert_eq!(hull(&up), Some((2, GreaterOrEqual, &five)));
         assert_eq!(hull(&after(Less, is(2, Equal, 5))), Some((2, LessOrEqual, &five)));

@@ -1,7 +1,7 @@
 //! The values of `is_in`. A hash table, not a scan, finds whether a value is in the list.
 
 use crate::value::Raw;
-use crate::value::Stored;
+use crate::value::Value;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::fmt;
@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct List(Arc<ListValues>);
 
 struct ListValues {
-    values: Vec<Stored>,
+    values: Vec<Value>,
     /// Built when the first row is compared: a query that an index answers does not need it.
     found: OnceLock<Positions>,
 }
@@ -58,7 +58,7 @@ fn whole(value: f64) -> Option<i64> {
 }
 
 impl List {
-    pub(crate) fn values(&self) -> &[Stored] {
+    pub(crate) fn values(&self) -> &[Value] {
         &self.0.values
     }
 
@@ -80,7 +80,7 @@ impl List {
 }
 
 impl Positions {
-    fn of(values: &[Stored]) -> Positions {
+    fn of(values: &[Value]) -> Positions {
         let hashes = RandomState::default();
         let hash = |place: &usize| Same::of(values[*place].raw()).map_or(0, |same| hashes.hash_one(same));
         let mut places = HashTable::with_capacity(values.len());
@@ -98,8 +98,8 @@ impl Positions {
     }
 }
 
-impl FromIterator<Stored> for List {
-    fn from_iter<I: IntoIterator<Item = Stored>>(values: I) -> List {
+impl FromIterator<Value> for List {
+    fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> List {
         let values = values.into_iter().collect();
         List(Arc::new(ListValues { values, found: OnceLock::new() }))
     }
@@ -121,33 +121,33 @@ impl fmt::Debug for List {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rusqlite::types::Value;
+    use rusqlite::types;
 
     /// Numbers close to each other, and at the limits of each kind.
-    fn stored() -> impl Strategy<Value = Stored> {
+    fn stored() -> impl Strategy<Value = Value> {
         const WHOLE: [i64; 9] =
             [0, 1, -1, i64::MAX, i64::MIN, 1 << 53, (1 << 53) + 1, i64::MAX - 512, -(1 << 53) - 1];
         const BROKEN: [f64; 7] = [0.5, -0.0, f64::INFINITY, f64::NEG_INFINITY, 9.3e18, f64::NAN, 1e-300];
         #[expect(clippy::cast_precision_loss, reason = "it is to lose some")]
-        let near = prop::sample::select(&WHOLE[..]).prop_map(|whole| Stored::Real(whole as f64));
+        let near = prop::sample::select(&WHOLE[..]).prop_map(|whole| Value::Real(whole as f64));
         let words = || prop::sample::select(vec!["", "a", "A", "b", "0", "1"]);
         prop_oneof![
-            Just(Stored::Null),
-            prop::sample::select(&WHOLE[..]).prop_map(Stored::Integer),
+            Just(Value::Null),
+            prop::sample::select(&WHOLE[..]).prop_map(Value::Integer),
             near,
-            prop::sample::select(&BROKEN[..]).prop_map(Stored::Real),
-            words().prop_map(|text| Stored::Text(text.to_owned())),
-            words().prop_map(|bytes| Stored::Blob(bytes.into())),
+            prop::sample::select(&BROKEN[..]).prop_map(Value::Real),
+            words().prop_map(|text| Value::Text(text.to_owned())),
+            words().prop_map(|bytes| Value::Blob(bytes.into())),
         ]
     }
 
-    fn bound(value: &Stored) -> Value {
+    fn bound(value: &Value) -> types::Value {
         match value {
-            Stored::Null => Value::Null,
-            Stored::Integer(value) => Value::Integer(*value),
-            Stored::Real(value) => Value::Real(*value),
-            Stored::Text(text) => Value::Text(text.clone()),
-            Stored::Blob(bytes) => Value::Blob(bytes.clone()),
+            Value::Null => types::Value::Null,
+            Value::Integer(value) => types::Value::Integer(*value),
+            Value::Real(value) => types::Value::Real(*value),
+            Value::Text(text) => types::Value::Text(text.clone()),
+            Value::Blob(bytes) => types::Value::Blob(bytes.clone()),
         }
     }
 

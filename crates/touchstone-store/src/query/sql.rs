@@ -8,7 +8,7 @@ use crate::engine::connection::Connection;
 use crate::error::Result;
 use crate::record::Record;
 use crate::table::{Section, Table};
-use crate::value::Stored;
+use crate::value::Value;
 use std::fmt::Write as _;
 
 /// A statement and its parameters, which borrow from the query.
@@ -124,7 +124,7 @@ impl<'q> Sql<'q> {
         }
     }
 
-    fn compare(&mut self, table: &Table, column: usize, comparison: Comparison, value: &'q Stored) {
+    fn compare(&mut self, table: &Table, column: usize, comparison: Comparison, value: &'q Value) {
         let operator = match comparison {
             Comparison::Equal => self.equal,
             other => operator(other),
@@ -164,7 +164,7 @@ impl<'q> Sql<'q> {
         words.iter().for_each(|word| self.text.push_str(word));
     }
 
-    fn value(&mut self, value: &'q Stored) {
+    fn value(&mut self, value: &'q Value) {
         self.parameter(|cells| value.write(cells));
     }
 

@@ -3,7 +3,7 @@
 use super::ask::{Leaf, Operator};
 use super::value::{Domain, Random, Row, Value};
 use std::rc::Rc;
-use touchstone_store::derived::Stored;
+use touchstone_store::derived;
 use touchstone_store::{Column, Condition, Field, Index, KeyPart, Order, Record};
 
 /// What the test knows of a type.
@@ -75,13 +75,13 @@ impl Meta {
     }
 }
 
-fn stored(value: &Stored) -> Value {
+fn stored(value: &derived::Value) -> Value {
     match value {
-        Stored::Null => Value::Null,
-        Stored::Integer(value) => Value::Integer(*value),
-        Stored::Real(value) => Value::Real(*value),
-        Stored::Text(text) => Value::Text(text.clone()),
-        Stored::Blob(bytes) => Value::Bytes(bytes.clone()),
+        derived::Value::Null => Value::Null,
+        derived::Value::Integer(value) => Value::Integer(*value),
+        derived::Value::Real(value) => Value::Real(*value),
+        derived::Value::Text(text) => Value::Text(text.clone()),
+        derived::Value::Blob(bytes) => Value::Bytes(bytes.clone()),
     }
 }
 
