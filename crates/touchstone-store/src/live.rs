@@ -1,6 +1,6 @@
 //! Live queries: results that follow what is committed. A commit is handed to a thread of its own, which changes the
-//! ordered sets that queries share, and gives each feed one batch of what changed. See "Decisions of the store" in
-//! `ARCHITECTURE.md`.
+//! ordered sets that queries share, and gives each feed one batch of what changed. The crate's `ARCHITECTURE.md` draws
+//! the way of an update, and has the decisions behind it.
 
 pub(crate) mod batch;
 pub(crate) mod capture;

@@ -5,6 +5,7 @@ pub mod header;
 pub mod layer;
 pub mod lock;
 pub mod name;
+pub mod path;
 pub mod prose;
 pub mod purity;
 pub mod size;

@@ -6,7 +6,7 @@ use touchstone::plan::{Choice, Plan};
 use touchstone::statistics::LOOKS;
 use touchstone::suite::Size;
 use touchstone_runner::kits::Project;
-use xtask::rule::{example, header, layer, lock, name, prose, purity, size, subject, text};
+use xtask::rule::{example, header, layer, lock, name, path, prose, purity, size, subject, text};
 use xtask::rust::Source;
 use xtask::{Findings, Tree, assert_none, markdown};
 
@@ -70,6 +70,18 @@ fn every<'t>(
 #[test]
 fn a_stage_imports_only_stages_to_its_left() {
     every("layers", 30, core(&Tree::read()), layer::check);
+}
+
+#[test]
+fn the_maps_name_files_that_exist() {
+    let tree = Tree::read();
+    let exists = |path: &str| tree.root.join(path).exists();
+    for (map, roots) in [
+        ("ARCHITECTURE.md", [""].as_slice()),
+        ("crates/touchstone-store/ARCHITECTURE.md", &["crates/touchstone-store/src/", ""]),
+    ] {
+        assert_none("maps", &path::check(map, tree.text(map), roots, exists));
+    }
 }
 
 #[test]

@@ -1,0 +1,50 @@
+//! Paths: the maps of the project name files and folders that exist.
+
+use crate::Findings;
+
+/// Checks the files and folders that a map names in backticks. A path begins at one of `roots`, or beside the path before it on its line, or
+/// in the folder of that path's own name. `exists` says whether a file, or a folder without its slash, is there.
+pub fn check(path: &str, text: &str, roots: &[&str], exists: impl Fn(&str) -> bool) -> Findings {
+    let mut findings = Vec::new();
+    let mut is_fenced = false;
+    for (index, line) in text.lines().enumerate() {
+        is_fenced ^= line.starts_with("```");
+        if is_fenced {
+            continue;
+        }
+        let mut places: Vec<String> = roots.iter().map(|root| (*root).to_owned()).collect();
+        for named in line.split('`').skip(1).step_by(2).filter(|named| is_path(named)) {
+            let found = places.iter().map(|place| format!("{place}{}", named.trim_end_matches('/')));
+            let Some(found) = found.into_iter().find(|path| exists(path)) else {
+                findings.push(format!("{path}:{}: `{named}` is not there", index + 1));
+                continue;
+            };
+            places.truncate(roots.len());
+            places.extend(found.rsplit_once('/').map(|(folder, _)| format!("{folder}/")));
+            places.push(format!("{}/", found.trim_end_matches(".rs")));
+        }
+    }
+    findings
+}
+
+/// Whether words in backticks name a file of the project's own, or a folder.
+fn is_path(named: &str) -> bool {
+    let is_plain = !named.contains([' ', '*', '<', ':', '(', '{', '…']);
+    is_plain
+        && ([".rs", ".md", ".c", ".toml"].iter().any(|ending| named.ends_with(ending))
+            || named.ends_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    #[test]
+    fn a_path_that_is_not_there_is_found() {
+        let there = ["src/turn.rs", "src/live", "src/live/link.rs", "src/live/link/inbox.rs"];
+        let text = "| the turn | `turn.rs`, `live/` |\n| beside | `live/link.rs`, `link.rs`, `inbox.rs` |\n\
+                    | gone | `bell.rs`, `a.rs b`, `Vec::new`, `inbox.rs` |\n```text\n`fenced.rs`\n```\n";
+        let found = check("MAP.md", text, &["", "src/"], |path| there.contains(&path));
+        assert_eq!(found, ["MAP.md:3: `bell.rs` is not there", "MAP.md:3: `inbox.rs` is not there"]);
+    }
+}
