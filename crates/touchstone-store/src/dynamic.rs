@@ -39,18 +39,18 @@ mod column;
 mod declared;
 mod value;
 
-use crate::access::{Access, CollectionRef};
-use crate::cells::Cells;
-use crate::error::Result;
 use crate::live::feed::Feed;
 use crate::live::subscription::Subscription;
 use crate::query::{Query, Reading};
-use crate::record::{Columns, Finds, KeyPart, Record, Shape};
-use crate::snapshot::Snapshot;
+use crate::session::access::{Access, CollectionRef};
 use crate::store::Store;
-use crate::transaction::Transaction;
-use crate::value::{Mismatch, Raw};
-use crate::writing::Writing;
+use crate::store::snapshot::Snapshot;
+use crate::types::cells::Cells;
+use crate::types::error::Result;
+use crate::types::record::{Columns, Finds, KeyPart, Record, Shape};
+use crate::types::value::{Mismatch, Raw};
+use crate::writer::transaction::Transaction;
+use crate::writer::writing::Writing;
 pub use column::Column;
 pub use declared::{Field, Type};
 use smallvec::SmallVec;
@@ -163,8 +163,13 @@ impl<'a> View<'a> {
 }
 
 /// The shape for a call that does not name the type of a [`Dynamic`]: the call fails.
-const UNKNOWN: &Shape =
-    &Shape { name: "", keys: 0, numbered: false, columns: &[], defaults: crate::record::Defaults::NONE };
+const UNKNOWN: &Shape = &Shape {
+    name: "",
+    keys: 0,
+    numbered: false,
+    columns: &[],
+    defaults: crate::types::record::Defaults::NONE,
+};
 
 impl Record for Dynamic {
     type Key = Key;
@@ -229,7 +234,7 @@ impl KeyPart for Key {
     }
 }
 
-impl crate::record::Key for Key {}
+impl crate::types::record::Key for Key {}
 
 impl Snapshot {
     /// The records of a type made at run time.

@@ -1,7 +1,7 @@
 //! SQLite below the types: connections, held statements, batch inserts, tables read page by page, the state of the
 //! write-ahead log; and a connection's lease, by which threads take turns with it. Of records it knows columns and shapes
 //! only. The `unsafe` code of this crate is here, where `lib.rs` allows it: everything above calls safe functions. One
-//! exception stands with its reason in `value.rs`, which is below.
+//! exception stands with its reason in `types/value.rs`, which is below.
 //!
 //! Whatever is made from a connection (statements, pages, the log's file) is dropped before the connection. No type says
 //! so: the order of the fields does, in `Connection`, `Session` and `WritePath`.
@@ -27,6 +27,7 @@ pub(crate) mod leased;
 pub(crate) mod log;
 pub(crate) mod log_file;
 pub(crate) mod log_vfs;
+pub(crate) mod new_file;
 pub(crate) mod noise;
 pub(crate) mod page;
 pub(crate) mod pager;

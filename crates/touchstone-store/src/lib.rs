@@ -100,58 +100,21 @@
 
 extern crate self as touchstone_store;
 
-mod access;
-mod backup;
-mod begun;
-mod cells;
-mod check;
-mod depth;
-#[doc(hidden)]
-pub mod derived;
 pub mod dynamic;
 #[allow(unsafe_code, reason = "a wall around the danger: `unsafe` is there, and nowhere above")]
 mod engine;
-mod error;
-mod flush;
-mod idle;
-mod keeper;
-mod keeper_wakeup;
-#[cfg(all(test, shuttle))]
-mod lease_models;
-mod leased;
 mod live;
-pub mod nested;
-mod new_file;
-mod opening;
-mod options;
 mod query;
-mod readers;
-mod record;
-mod rekey;
-mod salvage;
 mod session;
-mod snapshot;
 mod store;
-mod sync;
 mod table;
-#[cfg(all(test, shuttle))]
-mod thread_models;
-mod transaction;
-mod turn;
-mod user_version;
-mod value;
-mod visitor;
+mod types;
+mod upkeep;
 mod writer;
-mod writing;
-mod yielding;
 
-pub use begun::{Begun, Savepoint};
-pub use cells::Cells;
-pub use check::{Check, CheckReport, Problem};
 #[cfg(touchstone_canary)]
 #[doc(hidden)]
 pub use engine::canary;
-pub use error::{Error, ErrorKind, Result};
 pub use live::batch::{Batch, Updates};
 pub use live::delta::Delta;
 pub use live::explain::{LiveExplanation, Structure};
@@ -160,15 +123,12 @@ pub use live::results::{Difference, Records, Results, Shared};
 pub use live::sql_rows::SqlRows;
 pub use live::subscription::{CountSubscription, SqlSubscription, Subscription};
 pub use live::update::{SubscriptionId, Update};
-pub use nested::Nested;
-pub use options::{Cipher, Durability, EncryptionKey, Options};
 pub use query::{Condition, Explanation, Operand, Order, Query, Reading, Rows};
-pub use record::{Column, ColumnShape, Columns, Finds, Index, Key, KeyPart, Record, Shape};
 /// The SQLite binding whose connection [`Transaction::sql`] and [`Snapshot::sql`] lend, in the version that fits.
 pub use rusqlite;
-pub use salvage::{SalvageReport, SalvagedTable};
-pub use snapshot::{Snapshot, Version};
 pub use store::Store;
+pub use store::begun::{Begun, Savepoint};
+pub use store::snapshot::{Snapshot, Version};
 /// Implements [`trait@Nested`] and [`Field`] for a struct or an enum.
 ///
 /// ```
@@ -230,6 +190,16 @@ pub use touchstone_store_derive::Nested;
 /// ```
 ///
 pub use touchstone_store_derive::Record;
-pub use transaction::Transaction;
-pub use value::{Field, Kind, Mismatch, Raw, Refusal};
-pub use writing::Writing;
+pub use types::cells::Cells;
+#[doc(hidden)]
+pub use types::derived;
+pub use types::error::{Error, ErrorKind, Result};
+pub use types::nested;
+pub use types::nested::Nested;
+pub use types::options::{Cipher, Durability, EncryptionKey, Options};
+pub use types::record::{Column, ColumnShape, Columns, Finds, Index, Key, KeyPart, Record, Shape};
+pub use types::value::{Field, Kind, Mismatch, Raw, Refusal};
+pub use upkeep::check::{Check, CheckReport, Problem};
+pub use upkeep::salvage::{SalvageReport, SalvagedTable};
+pub use writer::transaction::Transaction;
+pub use writer::writing::Writing;

@@ -9,9 +9,9 @@ pub(crate) mod run;
 pub(crate) mod sought;
 pub(crate) mod sql;
 
-use crate::access::Access;
-use crate::error::Result;
-use crate::record::{Record, Shape};
+use crate::session::access::Access;
+use crate::types::error::Result;
+use crate::types::record::{Record, Shape};
 pub use condition::{Condition, Operand, Order};
 use condition::{Node, Unasked, check_same};
 pub use reading::Reading;

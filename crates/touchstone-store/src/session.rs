@@ -1,7 +1,22 @@
 //! A session: one connection with its caches of tables, statements and pages. One thread uses a session at a time, within
 //! a call of its [`Leased`].
 
-use crate::cells::Cells;
+pub(crate) mod access;
+pub(crate) mod flush;
+pub(crate) mod idle;
+pub(crate) mod keeper;
+pub(crate) mod keeper_wakeup;
+#[cfg(all(test, shuttle))]
+pub(crate) mod lease_models;
+pub(crate) mod leased;
+pub(crate) mod opening;
+pub(crate) mod readers;
+#[cfg(all(test, shuttle))]
+pub(crate) mod thread_models;
+pub(crate) mod turn;
+pub(crate) mod visitor;
+pub(crate) mod yielding;
+
 use crate::engine::batch_insert::Stopped;
 use crate::engine::connection::Connection;
 use crate::engine::lease::Lease;
@@ -12,13 +27,14 @@ use crate::engine::pager::{Pages, damaged};
 use crate::engine::pin::Pin;
 use crate::engine::scan::{Handling, Reach, Scan};
 use crate::engine::statement::Bound;
-use crate::error::{Error, ErrorKind, Result};
-use crate::leased::Leased;
-use crate::options::{Options, READER_CACHE_BYTES, WRITER_CACHE_BYTES};
-use crate::record::{Columns, Record, Shape};
+use crate::session::leased::Leased;
+use crate::session::visitor::Visitor;
 use crate::table::{Held, OrderedRow, PlacedRow, Section, Table};
-use crate::value::{Mismatch, Raw, Refusal};
-use crate::visitor::Visitor;
+use crate::types::cells::Cells;
+use crate::types::error::{Error, ErrorKind, Result};
+use crate::types::options::{Options, READER_CACHE_BYTES, WRITER_CACHE_BYTES};
+use crate::types::record::{Columns, Record, Shape};
+use crate::types::value::{Mismatch, Raw, Refusal};
 use foldhash::fast::RandomState;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

@@ -1,18 +1,21 @@
 //! A store: the file, its write path, and its readers.
 
+pub(crate) mod begun;
+pub(crate) mod snapshot;
+
 use crate::engine::pin::Pin;
-use crate::error::{Error, Result};
-#[cfg(test)]
-use crate::keeper::Keeper;
-use crate::keeper_wakeup::KeeperWakeup;
-use crate::leased::Leased;
 use crate::live::feed::{Feed, Mode};
-use crate::opening;
-use crate::options::{Durability, Options};
-use crate::readers::{Hold, KeeperWatch, Readers};
-use crate::snapshot::Snapshot;
-use crate::transaction::Transaction;
+#[cfg(test)]
+use crate::session::keeper::Keeper;
+use crate::session::keeper_wakeup::KeeperWakeup;
+use crate::session::leased::Leased;
+use crate::session::opening;
+use crate::session::readers::{Hold, KeeperWatch, Readers};
+use crate::store::snapshot::Snapshot;
+use crate::types::error::{Error, Result};
+use crate::types::options::{Durability, Options};
 use crate::writer::commit::WritePath;
+use crate::writer::transaction::Transaction;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -5,13 +5,13 @@ mod layout;
 mod row;
 mod sql;
 
-use crate::cells::{Cell as Value, Cells};
 use crate::engine::connection::Connection;
 use crate::engine::scan::Reach;
 use crate::engine::statement::Statement;
-use crate::error::{Error, Result};
-use crate::record::Shape;
-use crate::value::Kind;
+use crate::types::cells::{Cell as Value, Cells};
+use crate::types::error::{Error, Result};
+use crate::types::record::Shape;
+use crate::types::value::Kind;
 use layout::Layout;
 pub(crate) use row::{OrderedRow, PlacedRow};
 use sql::Names;

@@ -4,3 +4,5 @@
 pub(crate) mod commit;
 pub(crate) mod records;
 pub(crate) mod session;
+pub(crate) mod transaction;
+pub(crate) mod writing;

@@ -3,13 +3,13 @@
 
 use super::declared::{invalid, unfit};
 use super::{Dynamic, Value};
-use crate::error::Result;
 use crate::query::condition::{Comparison, Node, after};
 use crate::query::list::List;
 use crate::query::sought::Sought;
 use crate::query::{Condition, Order};
-use crate::record::Shape;
-use crate::value::Kind;
+use crate::types::error::Result;
+use crate::types::record::Shape;
+use crate::types::value::Kind;
 use std::fmt;
 
 /// A column of a type made at run time: see [`Type::column`](super::Type::column). It compares with values of its kind;

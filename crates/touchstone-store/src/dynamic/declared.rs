@@ -2,9 +2,9 @@
 
 use super::{Column, Dynamic, Key, Value};
 use crate::engine::fork;
-use crate::error::{Error, ErrorKind, Result};
-use crate::record::{ColumnShape, Defaults, Index, Shape};
-use crate::value::Kind;
+use crate::types::error::{Error, ErrorKind, Result};
+use crate::types::record::{ColumnShape, Defaults, Index, Shape};
+use crate::types::value::Kind;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 

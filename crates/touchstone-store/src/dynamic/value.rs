@@ -1,8 +1,8 @@
 //! Values of columns and keys, for types made at run time.
 
-use crate::record::{Columns, Shape};
-pub use crate::value::Value;
-use crate::value::{Field, Kind, Mismatch, Raw};
+use crate::types::record::{Columns, Shape};
+pub use crate::types::value::Value;
+use crate::types::value::{Field, Kind, Mismatch, Raw};
 use std::cmp::Ordering;
 
 macro_rules! value {

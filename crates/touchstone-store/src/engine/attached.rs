@@ -2,9 +2,9 @@
 //! open, and URIs may contain a key. So no URI here does, and the key is bound to the statement.
 
 use super::connection::Connection;
-use crate::cells::Cells;
-use crate::error::{Error, ErrorKind, Result};
-use crate::options::{Cipher, EncryptionKey, Options};
+use crate::types::cells::Cells;
+use crate::types::error::{Error, ErrorKind, Result};
+use crate::types::options::{Cipher, EncryptionKey, Options};
 use std::fmt::Write as _;
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Bare connections, without a key and without settings: how a path, the options and the name of a VFS lead to one.
 
 use super::log_vfs::{self, NoVfs};
-use crate::error::{Error, ErrorKind, Result};
-use crate::options::Options;
+use crate::types::error::{Error, ErrorKind, Result};
+use crate::types::options::Options;
 use libsqlite3_sys as ffi;
 use rusqlite::OpenFlags;
 use std::ffi::CString;

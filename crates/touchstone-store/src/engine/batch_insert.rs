@@ -2,9 +2,9 @@
 //! inserts them all. It costs less than to bind, step and reset a statement for each record. Values are not copied.
 
 use super::statement::{Bound, Statement};
-use crate::cells::{Cell, Cells};
-use crate::error::{Error, Result};
-use crate::value::Refusal;
+use crate::types::cells::{Cell, Cells};
+use crate::types::error::{Error, Result};
+use crate::types::value::Refusal;
 use libsqlite3_sys as ffi;
 use std::any::Any;
 use std::cell::{Cell as Slot, RefCell};

@@ -11,8 +11,8 @@
 //! pages do not change: the guard refuses SQL that writes them (`guard.rs`).
 
 use super::connection::Connection;
-use crate::error::{Error, ErrorKind, Result};
-use crate::value::{Raw, Value};
+use crate::types::error::{Error, ErrorKind, Result};
+use crate::types::value::{Raw, Value};
 use libsqlite3_sys as ffi;
 use std::any::Any;
 use std::cell::{Cell, RefCell};

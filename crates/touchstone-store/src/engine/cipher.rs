@@ -4,8 +4,8 @@
 use super::bare::open;
 use super::noise;
 use super::vfs_file::call;
-use crate::error::{Error, ErrorKind, Result};
-use crate::options::{Cipher, EncryptionKey, KEY_BYTES, KeyMaterial, Options, SALT_BYTES};
+use crate::types::error::{Error, ErrorKind, Result};
+use crate::types::options::{Cipher, EncryptionKey, KEY_BYTES, KeyMaterial, Options, SALT_BYTES};
 use libsqlite3_sys as ffi;
 use rusqlite::OpenFlags;
 use std::ffi::{c_char, c_int, c_uchar, c_void};

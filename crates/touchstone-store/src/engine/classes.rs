@@ -6,8 +6,8 @@
 use super::file_id::FileId;
 use super::fork::{self, Origin};
 use super::log::Region;
-use crate::error::{Error, ErrorKind, Result};
-use crate::options::Durability;
+use crate::types::error::{Error, ErrorKind, Result};
+use crate::types::options::Durability;
 use libsqlite3_sys as ffi;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use crate::Store;
     use crate::engine::connection::Connection;
-    use crate::options::Options;
+    use crate::types::options::Options;
     use std::mem::ManuallyDrop;
 
     /// Regression: a store's mark is cleared after its connections are closed, when its index may be unmapped. If

@@ -6,8 +6,8 @@ use super::connection::Connection;
 use super::page::{Geometry, Payload};
 use super::pager::{Pages, damaged};
 use super::scan::{Handling, Reach, Scan};
-use crate::error::Result;
-use crate::value::Raw;
+use crate::types::error::Result;
+use crate::types::value::Raw;
 use libsqlite3_sys as ffi;
 use std::ffi::{CString, c_char, c_uint};
 

@@ -2,7 +2,7 @@
 //! locks. So it must not touch its parent's files, not even to close them: that would copy and remove the log. It uses
 //! state of the whole process like its parent: no thread is in the middle of a change to it while a process forks.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::types::error::{Error, ErrorKind, Result};
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -29,8 +29,8 @@
 // - `is_with` loads `owner` Relaxed, because the idle list's lock orders this load after `end`.
 
 use crate::engine::log::LogPlace;
-use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{AtomicU64, GATE, Mutex, MutexGuard, Ordering, lock, try_lock};
+use crate::types::error::{Error, ErrorKind, Result};
+use crate::types::sync::{AtomicU64, GATE, Mutex, MutexGuard, Ordering, lock, try_lock};
 use std::sync::atomic::fence;
 
 /// The right of a session's owner to go on reading: ownership of the snapshot until it expires.

@@ -3,7 +3,7 @@
 //! object of the writer's connection is not for other threads, but one that is only flushed is.
 
 use super::vfs_file::call;
-use crate::error::{Error, Result};
+use crate::types::error::{Error, Result};
 use libsqlite3_sys as ffi;
 use std::ffi::{CStr, c_int};
 use std::ptr;

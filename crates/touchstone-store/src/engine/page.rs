@@ -1,7 +1,7 @@
 //! A page of a b-tree, and a row in it, as "Database File Format" in SQLite's documentation describes them. The file
 //! may be damaged, so each length and offset is checked; one that does not fit gives `None`.
 
-use crate::value::Raw;
+use crate::types::value::Raw;
 
 /// The kinds of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use super::page::{Geometry, Row, u32_at};
 use super::statement::failure;
-use crate::error::{Error, ErrorKind, Result};
+use crate::types::error::{Error, ErrorKind, Result};
 use libsqlite3_sys as ffi;
 use std::ffi::{c_int, c_uchar, c_uint};
 

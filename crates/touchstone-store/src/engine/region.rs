@@ -7,7 +7,7 @@
 use super::authorizer::{Act, Authorizer};
 use super::connection::Connection;
 use super::statement::failure;
-use crate::error::{Error, ErrorKind, Result};
+use crate::types::error::{Error, ErrorKind, Result};
 use libsqlite3_sys as ffi;
 use std::borrow::Cow;
 use std::cell::RefCell;

@@ -3,7 +3,7 @@
 
 use super::page::{Geometry, Page, PageKind, Payload, Row};
 use super::pager::{Budget, GatheredPayload, Pages, damaged};
-use crate::error::Result;
+use crate::types::error::Result;
 
 /// The greatest number of inner pages above each other: SQLite walks no tree of more than 20 levels.
 const DEPTH_MAX: usize = 19;

@@ -4,10 +4,10 @@
 //! statement with parameters is stepped within [`Statement::bound`] only, which binds them all, or as [`Copied`].
 
 use super::fork::Origin;
-use crate::cells::{Cell, Cells};
-use crate::error::{Error, ErrorKind, Result};
-use crate::record::{Columns, Shape};
-use crate::value::Raw;
+use crate::types::cells::{Cell, Cells};
+use crate::types::error::{Error, ErrorKind, Result};
+use crate::types::record::{Columns, Shape};
+use crate::types::value::Raw;
 use libsqlite3_sys as ffi;
 use std::ffi::{CStr, c_int};
 use std::ptr::{self, NonNull};

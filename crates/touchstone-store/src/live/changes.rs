@@ -4,12 +4,12 @@
 use super::interest::{Interest, Look, Matter};
 use super::load;
 use super::row::{KeyBytes, Row, RowKey};
-use crate::access::{Access, CollectionRef};
-use crate::cells::Cells;
-use crate::leased::Leased;
-use crate::record::{Columns, Record, Shape};
+use crate::session::access::{Access, CollectionRef};
+use crate::session::leased::Leased;
 use crate::session::read;
-use crate::value::{Raw, Value};
+use crate::types::cells::Cells;
+use crate::types::record::{Columns, Record, Shape};
+use crate::types::value::{Raw, Value};
 use std::any::Any;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

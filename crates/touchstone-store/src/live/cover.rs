@@ -1,7 +1,7 @@
 //! The parts of a table whose rows a set holds completely: disjoint spans, not even adjacent, in order.
 
 use super::order::{Cut, Sorter, Span};
-use crate::record::Record;
+use crate::types::record::Record;
 use std::sync::Arc;
 
 /// Disjoint spans, in order.

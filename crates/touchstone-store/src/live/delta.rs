@@ -2,7 +2,7 @@
 
 use super::results::{Difference, Results};
 use super::watch::{Step, Watch};
-use crate::record::Record;
+use crate::types::record::Record;
 use std::sync::Arc;
 
 /// The records that came into a result, and those that left it. A record that changed is among both.

@@ -14,7 +14,7 @@ use super::set::{Entry, Ordered, Set};
 use super::stab::Intervals;
 use super::update::What;
 use super::watch::{Step, Watch};
-use crate::record::{Record, Shape};
+use crate::types::record::{Record, Shape};
 use slab::Slab;
 use std::sync::Arc;
 

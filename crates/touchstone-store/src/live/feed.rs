@@ -10,13 +10,13 @@ use super::subscription::{CountSubscription, Held, SqlSubscription, Subscription
 use super::thread::{Mail, Started};
 use super::update::{SubscriptionId, Update};
 use super::watched::Request;
-use crate::cells::Cells;
 use crate::engine::fork::Origin;
-use crate::error::{Error, ErrorKind, Result};
 use crate::query::Query;
-use crate::record::{Finds, Record, Shape};
-use crate::sync::Arc;
-use crate::value::Value;
+use crate::types::cells::Cells;
+use crate::types::error::{Error, ErrorKind, Result};
+use crate::types::record::{Finds, Record, Shape};
+use crate::types::sync::Arc;
+use crate::types::value::Value;
 use futures_core::Stream;
 use std::fmt;
 use std::pin::Pin;

@@ -1,10 +1,10 @@
 //! A snapshot that the live thread reads. Dropping it returns it to the readers, also if a record's own code panics:
 //! until then the keeper watches it for expiry.
 
-use crate::error::Result;
-use crate::leased::Leased;
-use crate::readers::{Hold, Readers};
-use crate::sync::Arc;
+use crate::session::leased::Leased;
+use crate::session::readers::{Hold, Readers};
+use crate::types::error::Result;
+use crate::types::sync::Arc;
 use std::ops::Deref;
 
 /// The snapshot.

@@ -30,8 +30,8 @@
 use super::cover::Cover;
 use super::order::Sorter;
 use super::residual::Residual;
-use crate::record::Record;
-use crate::sync::{AtomicU64, HAND_OFF, KNOWN, Mutex, Ordering, holds, lock};
+use crate::types::record::Record;
+use crate::types::sync::{AtomicU64, HAND_OFF, KNOWN, Mutex, Ordering, holds, lock};
 use std::any::Any;
 use std::sync::Arc;
 

@@ -18,9 +18,9 @@ use crate::engine::commit_watch::CommitWatch;
 use crate::engine::fork::Origin;
 use crate::engine::log::LogState;
 use crate::engine::pin::Pin;
-use crate::error::{Error, ErrorKind, Result};
-use crate::readers::Readers;
-use crate::sync::{
+use crate::session::readers::Readers;
+use crate::types::error::{Error, ErrorKind, Result};
+use crate::types::sync::{
     Arc, Condvar, HAND_OFF, INBOX, LIVE_THREADS, Mutex, MutexGuard, SEEN, lock, try_lock, wait,
 };
 use std::cell::RefCell;
@@ -488,7 +488,7 @@ fn closed() -> Error {
 #[cfg(test)]
 mod tests {
     use super::Shared;
-    use crate::sync::Arc;
+    use crate::types::sync::Arc;
     use crate::{Record, Store};
     use std::cell::RefCell;
     use std::sync::mpsc;

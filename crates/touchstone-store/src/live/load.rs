@@ -7,12 +7,12 @@ use super::residual::Residual;
 use super::row::{Row, RowKey};
 use super::stab::Intervals;
 use super::tally::Tally;
-use crate::access::Access;
-use crate::error::{Error, ErrorKind, Result};
 use crate::query::condition::{self, Comparison, Node, Order, Word};
 use crate::query::{Query, Request};
-use crate::record::Record;
-use crate::value::Value;
+use crate::session::access::Access;
+use crate::types::error::{Error, ErrorKind, Result};
+use crate::types::record::Record;
+use crate::types::value::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ mod tests;
 pub(crate) use listener::{Listener, Outcome, listen};
 pub(crate) use room::Room;
 
-use crate::sync::{Arc, Condvar, MAILBOX, Mutex, MutexGuard, lock, wait, wait_for};
+use crate::types::sync::{Arc, Condvar, MAILBOX, Mutex, MutexGuard, lock, wait, wait_for};
 use contents::{Contents, PutEffect};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll, Waker};

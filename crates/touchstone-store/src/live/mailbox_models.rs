@@ -3,7 +3,7 @@
 //! this: `make hand-offs`.
 
 use crate::live::mailbox::{Batch, Ended, Mailbox, Mode, Overflow, Room, Slot, Supersede, listen};
-use crate::sync::{Arc, AtomicU64, Ordering, Unranked as Mutex, lock};
+use crate::types::sync::{Arc, AtomicU64, Ordering, Unranked as Mutex, lock};
 use shuttle::future;
 use shuttle::thread::{self, JoinHandle, spawn};
 use std::future::poll_fn;

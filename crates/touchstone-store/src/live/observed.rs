@@ -7,9 +7,9 @@
 
 use super::changes::Gathered;
 use super::interest::Interest;
-use crate::access::CollectionRef;
-use crate::record::Shape;
-use crate::sync::{Mutex, TOPICS, lock};
+use crate::session::access::CollectionRef;
+use crate::types::record::Shape;
+use crate::types::sync::{Mutex, TOPICS, lock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -3,8 +3,8 @@
 use super::row::{Row, column, stored};
 use super::set::{Entry, Ordered, Set};
 use crate::query::evaluate::order;
-use crate::record::Record;
-use crate::value::{Raw, Value};
+use crate::types::record::Record;
+use crate::types::value::{Raw, Value};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::marker::PhantomData;

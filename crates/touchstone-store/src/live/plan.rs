@@ -5,11 +5,11 @@
 //! for each record. Queries that differ only in compared values, limit and offset are windows of one set.
 
 use super::order::{Cut, CutValues, SortColumn, Sorter, Span};
-use crate::error::Result;
 use crate::query::Request;
 use crate::query::condition::{Comparison, Node, Word};
-use crate::record::{ColumnShape, Record, Shape};
-use crate::value::{Kind, Value};
+use crate::types::error::Result;
+use crate::types::record::{ColumnShape, Record, Shape};
+use crate::types::value::{Kind, Value};
 
 /// How a query is followed.
 #[derive(Debug)]

@@ -1,11 +1,11 @@
 //! The residual condition: the part of a query's condition that no key range expresses. It is evaluated for each
 //! record, and reads only the columns that it names.
 
-use crate::cells::Cells;
 use crate::query::condition::Node;
 use crate::query::evaluate::evaluate;
-use crate::record::Record;
-use crate::value::Raw;
+use crate::types::cells::Cells;
+use crate::types::record::Record;
+use crate::types::value::Raw;
 
 /// A condition that is evaluated.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use super::order::Sorter;
 use super::row::Row;
 use super::set::{self, Entry, Set};
 use super::watch::Watch;
-use crate::record::Record;
+use crate::types::record::Record;
 use std::fmt;
 use std::iter::FusedIterator;
 use std::ops::{Deref, Range};

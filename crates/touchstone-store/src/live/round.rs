@@ -3,9 +3,9 @@
 
 use super::link::{Shared, Within, Work};
 use super::thread::{Live, panicked};
-use crate::depth;
-use crate::error::{Error, Result};
-use crate::sync::{Arc, Mutex, ROUND, lock};
+use crate::types::depth;
+use crate::types::error::{Error, Result};
+use crate::types::sync::{Arc, Mutex, ROUND, lock};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The rounds, and the state that they work on. The inbox ensures that one thread at a time does a round.

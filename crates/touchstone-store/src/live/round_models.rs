@@ -5,7 +5,7 @@
 use super::commit::Committed;
 use super::link::{Shared, Work};
 use crate::engine::fork::Origin;
-use crate::sync::{Arc, Condvar, Unranked as Mutex, lock, try_lock, wait};
+use crate::types::sync::{Arc, Condvar, Unranked as Mutex, lock, try_lock, wait};
 use shuttle::thread::{self, JoinHandle, spawn};
 
 /// The interleavings that each search tries.

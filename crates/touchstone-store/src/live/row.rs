@@ -1,11 +1,11 @@
 //! A record that live queries hold, with its key as bytes for lookups, and a digest to detect unchanged records. Its
 //! positions in results are kept elsewhere.
 
-use crate::cells::{Cell, Cells};
-use crate::error::Result;
-use crate::record::{Columns, Record, Shape};
 use crate::session::read;
-use crate::value::{Raw, Value};
+use crate::types::cells::{Cell, Cells};
+use crate::types::error::Result;
+use crate::types::record::{Columns, Record, Shape};
+use crate::types::value::{Raw, Value};
 use foldhash::quality::RandomState;
 use smallvec::SmallVec;
 use std::hash::{BuildHasher, Hasher};

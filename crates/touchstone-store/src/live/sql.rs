@@ -5,10 +5,10 @@ use super::outbox::{Outbox, Target};
 use super::sql_rows::SqlRows;
 use super::update::What;
 use crate::engine::region::{Region, region};
-use crate::error::{Error, ErrorKind, Result};
-use crate::leased::Leased;
 use crate::session::Session;
-use crate::value::Value;
+use crate::session::leased::Leased;
+use crate::types::error::{Error, ErrorKind, Result};
+use crate::types::value::Value;
 use rusqlite::types::{ToSqlOutput, Value as Bound, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 

@@ -1,6 +1,6 @@
 //! The rows of a watched statement at one version.
 
-use crate::value::Value;
+use crate::types::value::Value;
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -7,9 +7,9 @@ use super::results::Results;
 use super::sql_rows::SqlRows;
 use super::update::SubscriptionId;
 use super::watched::Place;
-use crate::error::Result;
-use crate::record::Record;
-use crate::sync::Arc;
+use crate::types::error::Result;
+use crate::types::record::Record;
+use crate::types::sync::Arc;
 use std::fmt;
 
 /// A query, or a key, whose records are watched until this is dropped.

@@ -9,7 +9,7 @@ use super::residual::Residual;
 use super::stab::Intervals;
 use super::update::What;
 use super::watch::Watch;
-use crate::record::{Record, Shape};
+use crate::types::record::{Record, Shape};
 use slab::Slab;
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use super::order::{Cut, Sorter, Span};
 use super::plan::Page;
 use super::row::Row;
 use super::set::{Entry, Set};
-use crate::record::Record;
+use crate::types::record::Record;
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -3,10 +3,10 @@
 use super::evaluate::evaluate;
 use super::list::List;
 use super::sought::Sought;
-use crate::cells::Cells;
-use crate::error::{Error, ErrorKind, Result};
-use crate::record::{Column, Record, Shape};
-use crate::value::{Field, Refusal, Value};
+use crate::types::cells::Cells;
+use crate::types::error::{Error, ErrorKind, Result};
+use crate::types::record::{Column, Record, Shape};
+use crate::types::value::{Field, Refusal, Value};
 use std::fmt;
 use std::marker::PhantomData;
 

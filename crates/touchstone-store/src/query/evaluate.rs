@@ -2,7 +2,7 @@
 
 use super::condition::{Comparison, Node, Word};
 use super::sought::Sought;
-use crate::value::{Raw, Value};
+use crate::types::value::{Raw, Value};
 use std::cmp::Ordering;
 
 /// Evaluates the condition with the row's values by column.

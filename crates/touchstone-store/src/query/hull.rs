@@ -3,7 +3,7 @@
 //! serves that range.
 
 use super::condition::{Comparison, Node, Word};
-use crate::value::Value;
+use crate::types::value::Value;
 
 /// A comparison that is true for all rows of a condition.
 pub(crate) type Bound<'q> = (usize, Comparison, &'q Value);

@@ -1,7 +1,7 @@
 //! The values of `is_in`. A hash table, not a scan, finds whether a value is in the list.
 
-use crate::value::Raw;
-use crate::value::Value;
+use crate::types::value::Raw;
+use crate::types::value::Value;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::fmt;

@@ -1,9 +1,9 @@
 //! One type's records in one collection, as a snapshot or a transaction reads them.
 
 use super::Query;
-use crate::access::Access;
-use crate::error::Result;
-use crate::record::{Finds, Record};
+use crate::session::access::Access;
+use crate::types::error::Result;
+use crate::types::record::{Finds, Record};
 
 /// One type's records in one collection, to read.
 ///

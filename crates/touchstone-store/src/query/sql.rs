@@ -3,12 +3,12 @@
 use super::Request;
 use super::condition::{Comparison, Node, Order, Word};
 use super::hull::hull;
-use crate::cells::Cells;
 use crate::engine::connection::Connection;
-use crate::error::Result;
-use crate::record::Record;
 use crate::table::{Section, Table};
-use crate::value::Value;
+use crate::types::cells::Cells;
+use crate::types::error::Result;
+use crate::types::record::Record;
+use crate::types::value::Value;
 use std::fmt::Write as _;
 
 /// A statement and its parameters, which borrow from the query.

@@ -1,14 +1,14 @@
 //! Calls that are transactions of their own, for one type's records: one statement if the table is ready for it.
 
 use super::{Inner, Store};
-use crate::access::{Access, CollectionRef};
-use crate::error::Result;
-use crate::leased::Leased;
-use crate::record::{Finds, Record, Shape};
+use crate::session::access::{Access, CollectionRef};
+use crate::session::leased::Leased;
 use crate::table::Section;
-use crate::transaction::Transaction;
+use crate::types::error::Result;
+use crate::types::record::{Finds, Record, Shape};
 use crate::writer::records;
 use crate::writer::session::WriteCall;
+use crate::writer::transaction::Transaction;
 
 impl Store {
     /// Inserts a record, in a transaction of its own.

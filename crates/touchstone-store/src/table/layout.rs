@@ -3,9 +3,9 @@
 use super::Table;
 use crate::engine::connection::Connection;
 use crate::engine::{entry, pager};
-use crate::error::{Error, ErrorKind, Result};
-use crate::record::{ColumnShape, Shape};
-use crate::value::Kind;
+use crate::types::error::{Error, ErrorKind, Result};
+use crate::types::record::{ColumnShape, Shape};
+use crate::types::value::Kind;
 
 /// The layout of the type's table in the file.
 #[derive(Clone, Debug)]

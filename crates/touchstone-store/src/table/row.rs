@@ -2,8 +2,8 @@
 
 use super::Table;
 use crate::engine::page::Payload;
-use crate::record::{Columns, Shape};
-use crate::value::Raw;
+use crate::types::record::{Columns, Shape};
+use crate::types::value::Raw;
 use smallvec::SmallVec;
 
 /// A stored row whose values lie in the order of the type's columns.

@@ -2,7 +2,7 @@
 
 use super::{COLLECTION, Table};
 use crate::engine::batch_insert::BatchInsert;
-use crate::record::{ColumnShape, Index};
+use crate::types::record::{ColumnShape, Index};
 use std::fmt::Write as _;
 
 /// The names of the table and its columns as SQL. They are built once, because every query needs them.

@@ -2,13 +2,13 @@
 //! the open transaction, or is a transaction of its own if none is open.
 
 use super::session::{WriteCall, WriteSession};
-use crate::access::{Access, CollectionRef};
-use crate::cells::{Cell, Cells};
 use crate::engine::statement::Statement;
-use crate::error::{Error, Result};
-use crate::record::{Finds, Record};
+use crate::session::access::{Access, CollectionRef};
 use crate::session::{self, refused};
 use crate::table::{Section, Table};
+use crate::types::cells::{Cell, Cells};
+use crate::types::error::{Error, Result};
+use crate::types::record::{Finds, Record};
 
 /// A type's records in one collection, to write.
 pub(crate) struct RecordWriter<'s, T> {

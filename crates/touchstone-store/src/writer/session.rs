@@ -1,12 +1,12 @@
 //! The writer's session: a session with the gathering of its transaction's changes. A reader's session has none, so
 //! reading knows nothing of live queries. As with a [`Leased`] session, one thread uses it at a time, in calls.
 
-use crate::error::{Error, Result};
-use crate::leased::Leased;
 use crate::live::capture::Capture;
-use crate::record::Shape;
+use crate::session::leased::Leased;
 use crate::session::{COLLECTIONS, Session};
 use crate::table::Section;
+use crate::types::error::{Error, Result};
+use crate::types::record::Shape;
 
 /// The store's one session that writes. Its connection is closed before the gathering is dropped.
 pub(crate) struct WriteSession {

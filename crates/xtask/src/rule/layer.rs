@@ -9,38 +9,10 @@ pub const STAGES: [&str; 12] = [
     "report",
 ];
 
-/// The rooms of the store, from left to right, and the modules of each. A module may import those of its own room, and of
-/// the rooms before it: so reading knows nothing of live queries, and live queries know nothing of the writer.
-pub const ROOMS: [(&str, &[&str]); 10] = [
-    ("types", &["error", "record", "value", "cells", "nested", "depth", "derived", "sync", "options"]),
-    ("engine", &["engine", "new_file"]),
-    ("table", &["table"]),
-    (
-        "session",
-        &[
-            "session",
-            "access",
-            "visitor",
-            "leased",
-            "idle",
-            "readers",
-            "keeper",
-            "keeper_wakeup",
-            "turn",
-            "flush",
-            "yielding",
-            "opening",
-            "thread_models",
-            "lease_models",
-        ],
-    ),
-    ("query", &["query"]),
-    ("live", &["live"]),
-    ("writer", &["writer", "writing", "transaction"]),
-    ("store", &["store", "snapshot", "begun"]),
-    ("dynamic", &["dynamic"]),
-    ("upkeep", &["backup", "check", "rekey", "salvage", "user_version"]),
-];
+/// The rooms of the store, from left to right; each is a module and the folder of its name. A module may import its own room and those
+/// before it: so reading knows nothing of live queries, and live queries know nothing of the writer.
+pub const ROOMS: [&str; 10] =
+    ["types", "engine", "table", "session", "query", "live", "writer", "store", "dynamic", "upkeep"];
 
 /// The crates, from left to right. A crate may depend on those before it; some stand on their own. The store comes after
 /// the lab, which must not know it: it is measured like any other.
@@ -73,54 +45,37 @@ const STANDALONE: [&str; 5] = [
 
 /// Checks a file of the core; `path` is relative to its `src/`.
 pub fn check(path: &str, text: &str) -> Findings {
-    let module: Vec<&str> = path.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect();
-    let Some(own) = STAGES.iter().position(|stage| *stage == module[0]) else {
-        return if path == "lib.rs" {
-            Vec::new()
-        } else {
-            vec![format!("{path}: `{}` is not a stage", module[0])]
-        };
-    };
     let source = Source::new(text);
-    let mut findings = Vec::new();
-    for (at, stage) in imports(&source.code, module.len()) {
-        let Some(other) = STAGES.iter().position(|known| *known == stage) else { continue };
-        if other > own {
-            let line = line_of(text, at);
-            findings
-                .push(format!("{path}:{line}: `{}` imports `{stage}`, which is not to its left", module[0]));
-        }
-    }
-    findings
+    in_order(path, &source, text.lines().count(), ("stage", &STAGES))
 }
 
 /// Checks a file of the store; `path` is relative to its `src/`. Modules of tests may import everything.
 pub fn check_store(path: &str, text: &str) -> Findings {
-    let module: Vec<&str> = path.trim_end_matches(".rs").split('/').collect();
-    let Some(own) = room(module[0]) else {
+    let source = Source::new(text);
+    let tests = source.tests_begin().unwrap_or(usize::MAX);
+    in_order(path, &source, tests, ("room", &ROOMS))
+}
+
+/// Checks the lines before and with `last` of a module. The first part of its path is one of an order, of which it imports none to its right.
+fn in_order(path: &str, source: &Source, last: usize, (word, order): (&str, &[&str])) -> Findings {
+    let module: Vec<&str> = path.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect();
+    let place = |name: &str| order.iter().position(|known| *known == name);
+    let Some(own) = place(module[0]) else {
         return if path == "lib.rs" {
             Vec::new()
         } else {
-            vec![format!("{path}: `{}` needs a room in the order of `ROOMS`", module[0])]
+            vec![format!("{path}: `{}` is not a {word}", module[0])]
         };
     };
-    let source = Source::new(text);
-    let tests = source.tests_begin().unwrap_or(usize::MAX);
     let mut findings = Vec::new();
     for (at, name) in imports(&source.code, module.len()) {
-        let Some(other) = room(&name) else { continue };
-        let line = line_of(text, at);
-        if other > own && line < tests {
-            let (from, to) = (ROOMS[own].0, ROOMS[other].0);
-            findings.push(format!("{path}:{line}: a module of the room `{from}` imports `{name}`, of `{to}`, which is not to its left"));
+        let line = line_of(&source.code, at);
+        if line <= last && place(&name).is_some_and(|other| other > own) {
+            findings
+                .push(format!("{path}:{line}: `{}` imports `{name}`, which is not to its left", module[0]));
         }
     }
     findings
-}
-
-/// The position of a module's room.
-fn room(module: &str) -> Option<usize> {
-    ROOMS.iter().position(|(_, modules)| modules.contains(&module))
 }
 
 /// Checks the manifest of a crate of the lab.
@@ -209,22 +164,17 @@ mod tests {
 
     #[test]
     fn a_module_of_the_store_may_look_into_rooms_to_its_left_and_not_to_its_right() {
-        assert_eq!(
-            check_store("writer/commit.rs", "use crate::live::link::Link;\nuse super::session::x;").len(),
-            0
-        );
-        assert_eq!(check_store("snapshot.rs", "use crate::store::Store;").len(), 0);
-        let findings =
-            check_store("session.rs", "//! `crate::live` in a comment\nuse crate::live::capture::Capture;");
-        let expected = "session.rs:2: a module of the room `session` imports `live`, of `live`, which is not to its left";
-        assert_eq!(findings, [expected]);
-        assert_eq!(
-            check_store("query/run.rs", "use crate::{error::Error, snapshot::{Reading, x}};").len(),
-            1
-        );
+        let writer = "use crate::live::link::Link;\nuse super::session::x;";
+        assert_eq!(check_store("writer/commit.rs", writer).len(), 0);
+        assert_eq!(check_store("store/snapshot.rs", "use crate::store::Store;").len(), 0);
+        let session = "//! `crate::live` in a comment\nuse crate::live::capture::Capture;";
+        let expected = "session.rs:2: `session` imports `live`, which is not to its left";
+        assert_eq!(check_store("session.rs", session), [expected]);
+        let query = "use crate::{types::error::Error, store::{Reading, x}};";
+        assert_eq!(check_store("query/run.rs", query).len(), 1);
         assert_eq!(check_store("live/feed.rs", "use super::super::dynamic::Value;").len(), 1);
         let tests = "fn f() {}\n\n#[cfg(test)]\nmod tests {\n    use crate::store::Store;\n}\n";
-        assert_eq!(check_store("keeper.rs", tests).len(), 0);
+        assert_eq!(check_store("session/keeper.rs", tests).len(), 0);
         assert_eq!(check_store("helpers.rs", "").len(), 1);
         assert_eq!(check_store("lib.rs", "mod store;").len(), 0);
     }

@@ -2,8 +2,8 @@
 
 use crate::Findings;
 
-/// Checks the files and folders that a map names in backticks. A path begins at one of `roots`, or beside the path before it on its line, or
-/// in the folder of that path's own name. `exists` says whether a file, or a folder without its slash, is there.
+/// Checks the files and folders that a map names in backticks. A path begins at one of `roots`, or in a folder of the path before it on its
+/// line, or in the folder of that path's own name. `exists` says whether a file, or a folder without its slash, is there.
 pub fn check(path: &str, text: &str, roots: &[&str], exists: impl Fn(&str) -> bool) -> Findings {
     let mut findings = Vec::new();
     let mut is_fenced = false;
@@ -20,7 +20,7 @@ pub fn check(path: &str, text: &str, roots: &[&str], exists: impl Fn(&str) -> bo
                 continue;
             };
             places.truncate(roots.len());
-            places.extend(found.rsplit_once('/').map(|(folder, _)| format!("{folder}/")));
+            places.extend(found.rmatch_indices('/').map(|(end, _)| found[..=end].to_owned()));
             places.push(format!("{}/", found.trim_end_matches(".rs")));
         }
     }

@@ -1,7 +1,7 @@
 //! The hook reports at least the rows that change: the tables before and after are compared.
 
 use super::*;
-use crate::options::Options;
+use crate::types::options::Options;
 use proptest::prelude::*;
 use rusqlite::types::Value;
 use std::collections::{BTreeMap, BTreeSet};

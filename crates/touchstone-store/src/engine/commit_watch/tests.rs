@@ -3,7 +3,7 @@
 use super::*;
 use crate::engine::connection::Connection;
 use crate::engine::pin::Pin;
-use crate::options::Options;
+use crate::types::options::Options;
 use process::{Other, again, say};
 use std::io::BufRead as _;
 use std::path::{Path, PathBuf};

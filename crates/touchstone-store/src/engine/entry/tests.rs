@@ -3,7 +3,7 @@
 use super::find;
 use crate::Store;
 use crate::engine::connection::Connection;
-use crate::options::Options;
+use crate::types::options::Options;
 use std::path::Path;
 
 fn connection(path: &Path) -> Connection {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::connection::Connection;
-use crate::options::Options;
+use crate::types::options::Options;
 use std::cell::Cell;
 use std::path::Path;
 use std::process::Command;

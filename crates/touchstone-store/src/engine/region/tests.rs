@@ -1,7 +1,7 @@
 //! Each table that is read is found, under any name; if a result cannot be followed, the reason is given.
 
 use super::*;
-use crate::options::Options;
+use crate::types::options::Options;
 
 const SCHEMA: &str = "
     create table note (id integer primary key, title text, folder integer, near integer as (id + folder)) strict;

@@ -3,12 +3,12 @@
 use super::super::changes::{HELD_MAX, Old, OldRow};
 use super::super::observed::Topics;
 use super::super::row::{KeyBytes, RowKey};
-use crate::access::CollectionRef;
 use crate::engine::capture::{HookedRow, Key, Sink, TableReport};
-use crate::error::Result;
-use crate::record::Shape;
 use crate::session::Session;
-use crate::value::{Kind, Raw};
+use crate::session::access::CollectionRef;
+use crate::types::error::Result;
+use crate::types::record::Shape;
+use crate::types::value::{Kind, Raw};
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::Arc;

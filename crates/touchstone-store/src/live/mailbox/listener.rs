@@ -2,7 +2,7 @@
 //! listener or closes the feed ends the listener, and harms no other thread.
 
 use super::{Attempt, Batch, Mailbox, Supersede, TakeCheck};
-use crate::sync::{self, Arc, Builder, Condvar, Mutex, TURNSTILE, ThreadId, lock, wait};
+use crate::types::sync::{self, Arc, Builder, Condvar, Mutex, TURNSTILE, ThreadId, lock, wait};
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,7 @@
 //! Backpressure on writers: whether the feeds of a store have room for more batches. A writer waits for room before it
 //! begins a transaction, so that the thread that puts batches never waits for receivers.
 
-use crate::sync::{AtomicU64, Condvar, Mutex, Ordering, ROOM, lock, wait, wait_for};
+use crate::types::sync::{AtomicU64, Condvar, Mutex, Ordering, ROOM, lock, wait, wait_for};
 use std::time::{Duration, Instant};
 
 /// The number of full feeds, and of writers that wait for that to change.

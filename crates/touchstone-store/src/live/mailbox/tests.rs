@@ -3,7 +3,7 @@
 
 use super::room::NoRoom;
 use super::*;
-use crate::sync::Arc;
+use crate::types::sync::Arc;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};

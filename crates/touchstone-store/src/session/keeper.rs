@@ -1,0 +1,686 @@
+//! The checkpoint thread ("the keeper") keeps the write-ahead log (the log) short, so that no commit copies pages. When
+//! the log has grown, the keeper checkpoints it: copies its pages into the file. The keeper also ends parked snapshots
+//! that are not used again, and lets a held snapshot expire if the log would grow without bound for it. Other processes
+//! may commit, so while snapshots are held here, the keeper looks at the log's length again and again.
+
+//             start            wake-up                stop
+//     absent -------> asleep ----------> watching ----------> ended
+//                       ^                   |
+//                       +-------------------+
+//           no snapshot is parked and no session is out
+//
+// A sleeping keeper waits for the wake-up only, which may also stop it. A watching keeper looks at least every 50 ms
+// while snapshots are parked, and every 250 ms while sessions are out.
+//
+// The keeper's thread alone writes `copied`, `is_uncopied`, `tried` and `over_bytes`. Committing threads read `copied`,
+// to know when to wake the keeper. Relaxed is enough for it: the number guards no other memory, and a late value only
+// means that the keeper wakes a few commits earlier or later. The protocol between the keeper and the owners of
+// snapshots is in `engine/lease.rs`, the one of parked snapshots in `readers.rs`.
+
+use crate::engine::connection::Connection;
+use crate::engine::log::{LogIndex, LogPlace, LogState};
+use crate::engine::new_file::companion;
+use crate::engine::pin::Pin;
+use crate::engine::write_back::WriteBack;
+use crate::session::flush::Flushes;
+use crate::session::keeper_wakeup::KeeperWakeup;
+use crate::session::readers::{Left, Owner, Readers};
+use crate::session::turn::Turns;
+use crate::types::error::{Error, Result};
+use crate::types::options::{Durability, Options};
+use crate::types::sync::{KEEPER_THREAD, Mutex, TRIED, lock};
+use libsqlite3_sys as ffi;
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long a parked snapshot stays open without a reader. Meanwhile no process can restart the log.
+const PARKED_MAX: Duration = Duration::from_millis(50);
+/// How long snapshots have to end by themselves once the log is at its limit, before they expire.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// How long writers wait at most for readers of other processes, so that a log at its limit restarts: those readers'
+/// snapshots end when their own keepers look. Writers of other processes wait too, and by default give up after five
+/// seconds.
+const PATIENCE_MAX: Duration = Duration::from_millis(1600);
+/// Writers wait again only after this many times as long as they have waited: for one store, a tenth of their time.
+const PAUSE: u32 = 9;
+/// The time between two looks at the log while snapshots are held. Meanwhile the log may grow beyond its limit.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Writers wait for the rest of a checkpoint if the log is this many times as long as `checkpoint_pages`.
+const OUTRUN: u64 = 16;
+
+/// Before writers wait, the keeper copies the log again as long as it has more new frames than this.
+const FEW: u32 = 32;
+
+/// The keeper of a store. Its thread starts when the first task comes.
+pub(crate) struct Keeper {
+    shared: Arc<KeeperShared>,
+    thread: Mutex<Option<JoinHandle<()>>, KEEPER_THREAD>,
+}
+
+struct KeeperShared {
+    options: Options,
+    index: Option<LogIndex>,
+    readers: Arc<Readers>,
+    turns: Arc<Turns>,
+    flushes: Arc<Flushes>,
+    wakeup: Arc<KeeperWakeup>,
+    /// How many frames of the log were copied after the last checkpoint.
+    copied: AtomicU32,
+    /// False if a flush failed while another process copied the log: frames that the disk may lack still count as
+    /// copied.
+    is_uncopied: AtomicBool,
+    /// None if the log was short at the last checkpoint.
+    tried: Mutex<Option<Tried>, TRIED>,
+    pin: Arc<Pin>,
+    /// The log's length when the keeper first found it beyond its limit; 0 if it is within the limit.
+    over_bytes: AtomicU64,
+}
+
+/// The last time that writers waited for the keeper to make a long log short.
+#[derive(Clone, Copy)]
+struct Tried {
+    /// The log's length.
+    bytes: u64,
+    /// How long writers were to wait at most, for readers that are in a call or of another process.
+    patience: Duration,
+    waited: Duration,
+    since: Instant,
+    is_failed: bool,
+}
+
+impl Tried {
+    /// Whether writers are to wait again: after the pause, or earlier if the log stayed long and has doubled since,
+    /// because a quick writer would let it grow further.
+    fn is_over(self, bytes: u64) -> bool {
+        let has_doubled = self.is_failed && bytes / 2 >= self.bytes;
+        has_doubled || self.since.elapsed() >= self.waited * PAUSE
+    }
+
+    /// How long writers wait the next time. If readers never pause, the log restarts only once each of them has ended
+    /// its snapshot, so after a failure they wait for longer.
+    fn patience(self) -> Duration {
+        let patience = if self.is_failed { self.patience * 4 } else { self.patience / 2 };
+        patience.clamp(PATIENCE, PATIENCE_MAX)
+    }
+}
+
+/// The keeper's own connection and its file of the log, for checkpoints.
+struct Copier {
+    connection: Connection,
+    log: WriteBack,
+}
+
+/// An owner whose snapshot lets the log grow beyond its limit, and when the keeper first saw that.
+struct Late {
+    owner: Owner,
+    since: Instant,
+}
+
+impl Keeper {
+    pub(crate) fn new(
+        pin: &Arc<Pin>,
+        options: &Options,
+        readers: &Arc<Readers>,
+        turns: &Arc<Turns>,
+        flushes: &Arc<Flushes>,
+        wakeup: Arc<KeeperWakeup>,
+    ) -> Keeper {
+        let shared = KeeperShared {
+            options: options.clone(),
+            index: pin.index(),
+            readers: Arc::clone(readers),
+            turns: Arc::clone(turns),
+            flushes: Arc::clone(flushes),
+            wakeup,
+            copied: AtomicU32::new(0),
+            is_uncopied: AtomicBool::new(true),
+            tried: Mutex::new(None),
+            pin: Arc::clone(pin),
+            over_bytes: AtomicU64::new(0),
+        };
+        Keeper { shared: Arc::new(shared), thread: Mutex::new(None) }
+    }
+
+    /// Notes a commit: if the log has grown enough, wakes the keeper to checkpoint.
+    #[inline]
+    pub(crate) fn committed(&self) {
+        if self.shared.new_frames().is_some_and(|new| new >= self.shared.options.checkpoint_pages) {
+            self.start();
+            self.shared.wakeup.checkpoint();
+        }
+    }
+
+    /// Starts the thread, unless it is running. If the system has no thread for it, no snapshot may stay parked: none
+    /// would ever end it, and the log would grow without bound for every process.
+    pub(crate) fn start(&self) {
+        let mut thread = lock(&self.thread);
+        if thread.is_none() {
+            let shared = Arc::clone(&self.shared);
+            let builder = std::thread::Builder::new().name("touchstone-keeper".into());
+            // Without the thread, the closing store or another process checkpoints the log: no data is lost.
+            *thread = builder.spawn(move || shared.keep()).ok();
+            if thread.is_some() {
+                self.shared.wakeup.hear();
+            } else {
+                drop(thread);
+                self.shared.readers.unwatched();
+            }
+        }
+    }
+
+    /// Forgets the thread, which the child of a fork does not have.
+    pub(crate) fn forget(&mut self) {
+        std::mem::forget(std::mem::take(&mut self.thread));
+    }
+
+    /// Stops the thread, if it is running. Otherwise it is not woken, because even that costs a system call.
+    pub(crate) fn stop(&self) {
+        if let Some(thread) = lock(&self.thread).take() {
+            self.shared.wakeup.stop();
+            // The thread returns no result.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl KeeperShared {
+    fn keep(&self) {
+        let mut copier = None;
+        let (mut period, mut late) = (None, Vec::new());
+        loop {
+            let wishes = self.wakeup.wait(period);
+            if wishes.stop {
+                return;
+            }
+            if wishes.checkpoint {
+                self.checkpoint(&mut copier);
+            }
+            self.look(&mut late);
+            period = match self.readers.sweep(false) {
+                Left::Parked => Some(PARKED_MAX),
+                Left::Held => Some(LOOK),
+                Left::Nothing => None,
+            };
+        }
+    }
+
+    /// The number of pages in the log from which writers wait for a checkpoint; below the limit, at which snapshots
+    /// expire.
+    fn outrun(&self, page_bytes: u64) -> u64 {
+        let most = self.options.log_bytes_max / 2 / page_bytes.max(1);
+        (u64::from(self.options.checkpoint_pages) * OUTRUN).min(most).max(1)
+    }
+
+    /// Lets snapshots expire that have been late for long enough, no matter which process makes the log grow. If the
+    /// log is gone, lets all expire: other processes do not see these readers any more, and change the pages that they
+    /// read.
+    fn look(&self, late: &mut Vec<Late>) {
+        if self.pin.has_lost_log() {
+            return self.readers.expire(&self.readers.owners());
+        }
+        // After a failed flush nothing is copied, so the log's length is not the fault of a snapshot.
+        if self.flushes.check().is_err() {
+            return;
+        }
+        // While a commit is under way, the state cannot be read; the next look reads it.
+        let Some(now) = self.index.as_ref().and_then(LogIndex::state) else { return };
+        let owners = self.late_owners(now);
+        let is_same = |one: &Owner, other: &Owner| Arc::ptr_eq(&one.0, &other.0) && one.1 == other.1;
+        late.retain(|known| owners.iter().any(|owner| is_same(owner, &known.owner)));
+        let new = owners.into_iter().filter(|owner| !late.iter().any(|known| is_same(owner, &known.owner)));
+        let new: Vec<Late> = new.map(|owner| Late { owner, since: Instant::now() }).collect();
+        late.extend(new);
+        let expired = late.iter().filter(|late| late.since.elapsed() >= PATIENCE);
+        self.readers.expire(&expired.map(|late| late.owner.clone()).collect::<Vec<Owner>>());
+    }
+
+    /// The owners whose snapshots let the log grow beyond its limit. A snapshot of the log's end is not late, because
+    /// it holds back no frame from being copied. A snapshot that began when the log was beyond its limit already,
+    /// perhaps by one large transaction, is not late before the log has doubled.
+    fn late_owners(&self, now: LogState) -> Vec<Owner> {
+        let (bytes, max) = (now.log_bytes(), self.options.log_bytes_max);
+        if bytes <= max {
+            self.over_bytes.store(0, Ordering::Relaxed);
+            return Vec::new();
+        }
+        if self.over_bytes.load(Ordering::Relaxed) == 0 {
+            self.over_bytes.store(bytes, Ordering::Relaxed);
+        }
+        let has_doubled = bytes / 2 >= self.over_bytes.load(Ordering::Relaxed);
+        let is_late = |place: LogPlace| !now.is_at(place) && (has_doubled || now.log_bytes_at(place) <= max);
+        let mut owners = self.readers.owners();
+        owners.retain(|(lease, _)| lease.began().is_some_and(is_late));
+        owners
+    }
+
+    /// How many frames were committed since the last checkpoint; none while a commit is under way.
+    #[inline]
+    fn new_frames(&self) -> Option<u32> {
+        let frames = self.index.as_ref().and_then(LogIndex::state)?.frames();
+        let copied = self.copied.load(Ordering::Relaxed);
+        // The log restarts after all of it was copied, so it may now have fewer frames than were copied.
+        Some(if frames < copied { frames } else { frames - copied })
+    }
+
+    /// Checkpoints as many frames as it can, and makes writers wait if the log is still too long. It reports no
+    /// failure: the log keeps the frames, and the next commit or the closing store meets the same failure.
+    fn checkpoint(&self, copier: &mut Option<Copier>) {
+        if let Some(copier) = copier.as_ref().filter(|_| !self.is_uncopied.load(Ordering::Relaxed)) {
+            self.uncopy(&copier.connection);
+        }
+        // After a failed flush the system may count pages as written that the disk lacks: a log with a hole must not be
+        // copied into a file that is whole.
+        if self.flushes.check().is_err() || !self.is_uncopied.load(Ordering::Relaxed) {
+            return;
+        }
+        // If the log is gone, other processes have another log, and their commits in the file must not be overwritten.
+        if self.pin.check_there().is_err() {
+            return;
+        }
+        if copier.is_none() {
+            *copier = self.open().ok();
+        }
+        let Some(copier) = copier else { return };
+        let Ok(log) = self.copy(copier) else { return };
+        // The log restarts with the next commit, but only if no reader reads from it any more.
+        self.readers.sweep(false);
+        let page_bytes = copier.connection.page_bytes();
+        let bytes = u64::from(log) * page_bytes;
+        // From here on: whether to let writers wait until the log is short.
+        let tried = *lock(&self.tried);
+        let is_limit = bytes > self.options.log_bytes_max;
+        let is_outrun = u64::from(log) >= self.outrun(page_bytes);
+        if !is_limit && !is_outrun {
+            *lock(&self.tried) = None;
+        } else if tried.is_none_or(|tried| tried.is_over(bytes)) {
+            let patience = tried.map_or(PATIENCE, Tried::patience);
+            if self.approach(copier).is_err() {
+                return;
+            }
+            let began = Instant::now();
+            let result = if is_limit {
+                self.bound(&copier.connection, patience)
+            } else {
+                self.catch_up(&copier.connection)
+            };
+            let (waited, since, is_failed) = (began.elapsed(), Instant::now(), result.is_err());
+            *lock(&self.tried) = Some(Tried { bytes, patience, waited, since, is_failed });
+        }
+    }
+
+    /// Copies the log as far as readers allow, without waiting (a passive checkpoint); returns how many frames it has.
+    fn copy(&self, copier: &Copier) -> Result<u32> {
+        if let Some(state) = self.index.as_ref().and_then(LogIndex::state)
+            && self.flushes_files()
+        {
+            let old = state.frames().saturating_sub(self.new_frames().unwrap_or(0));
+            copier.log.pieces(state.log_file_bytes_of(old), state.log_file_bytes_of(state.frames()));
+        }
+        self.checkpoint_in(&copier.connection, ffi::SQLITE_CHECKPOINT_PASSIVE)
+    }
+
+    /// Checkpoints in that mode of SQLite's; returns how many frames the log has.
+    fn checkpoint_in(&self, connection: &Connection, mode: c_int) -> Result<u32> {
+        let result = connection.checkpoint(mode);
+        let is_lost = |error: &Error| error.sqlite_code() == Some(ffi::SQLITE_IOERR_FSYNC);
+        let (log, copied) = result.inspect_err(|error| {
+            if is_lost(error) {
+                self.lose(connection, error);
+            }
+        })?;
+        self.copied.store(copied, Ordering::Relaxed);
+        Ok(log)
+    }
+
+    /// Handles a failed flush, perhaps of the log. The system may count pages as written that the disk lacks, and a
+    /// second flush, of this or another process, would not report it. Nothing is copied any more, nothing more is
+    /// committed, and the process that opens the store next copies all of the log again.
+    fn lose(&self, connection: &Connection, error: &Error) {
+        self.pin.note_lost_flush(error);
+        // First of all: until then another process may let the log restart over the only copy.
+        self.uncopy(connection);
+        self.flushes.fail(error);
+    }
+
+    /// Makes all of the log count as not copied, for all processes: it is copied again, and does not restart before,
+    /// which would overwrite the only copy of some pages.
+    fn uncopy(&self, connection: &Connection) {
+        let is_done = self.index.as_ref().is_some_and(|index| connection.uncopy(index));
+        self.is_uncopied.store(is_done, Ordering::Relaxed);
+        self.copied.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether a checkpoint flushes the log and the file.
+    fn flushes_files(&self) -> bool {
+        self.options.durability != Durability::Process
+    }
+
+    /// Prepares for writers to wait, so that they wait only for two short flushes and few pages. It flushes the pages
+    /// that were copied, then copies the frames committed meanwhile, again and again, while each time less than half is
+    /// left.
+    fn approach(&self, copier: &Copier) -> Result<()> {
+        if self.flushes_files() {
+            let flushed = copier.connection.flush_file();
+            flushed.inspect_err(|_| self.uncopy(&copier.connection))?;
+        }
+        let mut left = u32::MAX;
+        while let Some(new) = self.new_frames().filter(|new| *new > FEW && *new < left / 2) {
+            left = new;
+            self.copy(copier)?;
+        }
+        Ok(())
+    }
+
+    /// Copies the rest while writers wait, so that the log restarts: beside a writer that never pauses, the last pages
+    /// are always new ones. Nearly all of the log was copied just before, so this takes two short flushes.
+    fn catch_up(&self, connection: &Connection) -> Result<()> {
+        // This cannot fail: the keeper's own thread never holds the turn (the store's write lock) here.
+        let Ok(_turn) = self.turns.take() else { return Ok(()) };
+        self.readers.sweep(true);
+        connection.busy_handler.limit_to(Duration::ZERO);
+        self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_RESTART).map(drop)
+    }
+
+    fn open(&self) -> Result<Copier> {
+        let connection = self.pin.open_beside(&self.options)?;
+        // A connection that has read nothing does not know of the log, and copies nothing of it.
+        connection.begin_read()?;
+        connection.commit()?;
+        Ok(Copier { connection, log: WriteBack::of(&companion(self.pin.path(), "-wal")) })
+    }
+
+    /// Empties a log that is at its limit. Writers wait meanwhile, and snapshots that do not end by themselves expire.
+    fn bound(&self, connection: &Connection, patience: Duration) -> Result<()> {
+        // This cannot fail: the keeper's own thread never holds the turn here.
+        let Ok(_turn) = self.turns.take() else { return Ok(()) };
+        let owners =
+            self.index.as_ref().and_then(LogIndex::state).map_or_else(Vec::new, |now| self.late_owners(now));
+        self.readers.sweep(true);
+        connection.busy_handler.limit_to(patience);
+        // Truncated, because a restarted log keeps its length until the next commit, and would still look too long.
+        let mut result = self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_TRUNCATE);
+        // The first time, owners that are in a call leave it; the second time, their snapshots end too.
+        for _ in 0..2 {
+            if result.is_err() && self.flushes.check().is_ok() && !owners.is_empty() {
+                self.readers.expire(&owners);
+                self.readers.sweep(true);
+                result = self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_TRUNCATE);
+            }
+        }
+        result.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ErrorKind, Record, Store};
+
+    #[derive(Record)]
+    struct Note {
+        #[record(key)]
+        id: i64,
+    }
+
+    fn notes(ids: std::ops::Range<i64>) -> Vec<Note> {
+        ids.map(|id| Note { id }).collect()
+    }
+
+    /// A store whose keeper does nothing by itself when something is committed.
+    fn store(options: Options) -> (tempfile::TempDir, Store) {
+        let directory = tempfile::tempdir().expect("there is room");
+        let store = options.checkpoint_pages(u32::MAX).open(directory.path().join("notes.db"));
+        (directory, store.expect("it opens"))
+    }
+
+    fn is_running(store: &Store) -> bool {
+        lock(&store.keeper().thread).is_some()
+    }
+
+    /// Regression: the keeper's connection had never read, so it did not know of the log and copied nothing. The log
+    /// grew until the store was closed.
+    #[test]
+    fn the_keeper_copies_the_log() {
+        let (_directory, store) = store(Options::new());
+        store.insert_all(&notes(1..3)).expect("it is written");
+        let keeper = &store.keeper().shared;
+        keeper.checkpoint(&mut None);
+        assert!(keeper.copied.load(Ordering::Relaxed) > 0);
+    }
+
+    /// Regression: a second flush would have reported success, and the restarted log would have overwritten the only
+    /// copy of pages that the disk lacks.
+    #[test]
+    fn after_a_failed_flush_the_log_stays_as_it_is() {
+        let (directory, store) = store(Options::new());
+        store.insert_all(&notes(1..3)).expect("it is written");
+        let (keeper, mut copier) = (&store.keeper().shared, None);
+        keeper.checkpoint(&mut copier);
+        assert!(keeper.copied.swap(0, Ordering::Relaxed) > 0);
+        let index = keeper.index.clone().expect("there is one");
+        assert_ne!(index.copied_frames(), 0);
+        let failed = Error::sqlite(ffi::SQLITE_IOERR_FSYNC, format_args!("the disk does not answer"));
+        keeper.lose(&copier.as_ref().expect("it has copied").connection, &failed);
+        assert_eq!(index.copied_frames(), 0, "whichever process looks");
+        let refused = store.insert(&Note { id: 3 }).expect_err("it would be behind what may be lost");
+        assert_eq!(refused.kind(), ErrorKind::Unflushed);
+        keeper.checkpoint(&mut copier);
+        assert_eq!(keeper.copied.load(Ordering::Relaxed), 0);
+        let log = directory.path().join("notes.db-wal");
+        drop(store);
+        assert!(std::fs::metadata(log).expect("it is there").len() > 0);
+        let store = Store::open(directory.path().join("notes.db")).expect("it opens");
+        assert_eq!(store.all::<Note>().expect("they are read").len(), 2);
+        store.insert(&Note { id: 3 }).expect("a store that was opened anew commits");
+    }
+
+    /// Pages that were copied before the failed flush of the file are copied again.
+    #[test]
+    fn a_file_that_could_not_be_flushed_is_written_again() {
+        let (_directory, store) = store(Options::new());
+        store.insert_all(&notes(1..3)).expect("it is written");
+        let (keeper, mut copier) = (&store.keeper().shared, None);
+        keeper.checkpoint(&mut copier);
+        let copied = keeper.copied.load(Ordering::Relaxed);
+        keeper.uncopy(&copier.as_ref().expect("it has copied").connection);
+        assert_eq!(keeper.new_frames(), Some(copied), "nothing counts as copied");
+        keeper.checkpoint(&mut copier);
+        assert_eq!(keeper.copied.load(Ordering::Relaxed), copied);
+        store.insert(&Note { id: 3 }).expect("commits go on");
+    }
+
+    /// Regression: the keeper copied a log that no other process could see over commits that others had made meanwhile.
+    #[cfg(unix)]
+    #[test]
+    fn the_keeper_copies_no_log_that_is_gone() {
+        let (directory, store) = store(Options::new());
+        let (keeper, mut connection) = (&store.keeper().shared, None);
+        store.insert_all(&notes(1..3)).expect("it is written");
+        keeper.checkpoint(&mut connection);
+        assert!(keeper.copied.swap(0, Ordering::Relaxed) > 0);
+        store.insert_all(&notes(3..5)).expect("it is written");
+        std::fs::remove_file(directory.path().join("notes.db-wal")).expect("it is there");
+        keeper.checkpoint(&mut connection);
+        assert_eq!(keeper.copied.load(Ordering::Relaxed), 0);
+    }
+
+    /// Regression: the snapshot went on, and showed some pages as other processes had changed them since.
+    #[cfg(unix)]
+    #[test]
+    fn a_snapshot_ends_where_the_log_is_gone() {
+        let (directory, store) = store(Options::new());
+        store.insert_all(&notes(1..3)).expect("it is written");
+        let snapshot = store.snapshot().expect("it is readable");
+        std::fs::remove_file(directory.path().join("notes.db-wal")).expect("it is there");
+        store.keeper().shared.look(&mut Vec::new());
+        let error = snapshot.of::<Note>().count().expect_err("others may change what it reads");
+        assert_eq!(error.kind(), ErrorKind::Expired);
+    }
+
+    /// Regression: one transaction had made the log longer than its limit. A snapshot that was taken afterwards expired
+    /// although no thread wrote, and its error advised shorter snapshots.
+    #[test]
+    fn a_snapshot_expires_for_what_is_committed_after_it_and_for_nothing_before() {
+        let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+        store.insert_all(&notes(0..20_000)).expect("it is written");
+        let snapshot = store.snapshot().expect("it is readable");
+        let count = || snapshot.of::<Note>().count();
+        let keeper = &store.keeper().shared;
+        keeper.checkpoint(&mut None);
+        let tried = lock(&keeper.tried).expect("the log is beyond its limit");
+        assert!(tried.is_failed, "the snapshot is of the log's end");
+        assert_eq!(count().expect("nobody has written"), 20_000);
+        store.insert(&Note { id: -1 }).expect("it is written");
+        keeper.checkpoint(&mut None);
+        assert_eq!(count().expect("the log was as long before"), 20_000);
+        store.insert_all(&notes(20_000..80_000)).expect("it is written");
+        keeper.checkpoint(&mut None);
+        let error = count().expect_err("the log has grown for it");
+        assert_eq!(error.kind(), ErrorKind::Expired);
+        assert!(error.to_string().contains("committed since"), "{error}");
+        assert_eq!(store.all::<Note>().expect("others read on").len(), 80_001);
+    }
+
+    /// A snapshot that was taken before the log was at its limit expires; another one, of the log's end, does not.
+    #[test]
+    fn of_two_snapshots_the_one_that_the_log_has_grown_for_expires() {
+        let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+        store.insert_all(&notes(0..10)).expect("it is written");
+        let old = store.snapshot().expect("it is readable");
+        store.insert_all(&notes(10..20_000)).expect("it is written");
+        let young = store.snapshot().expect("it is readable");
+        store.keeper().shared.checkpoint(&mut None);
+        assert_eq!(old.of::<Note>().count().map_err(|error| error.kind()), Err(ErrorKind::Expired));
+        assert_eq!(young.of::<Note>().count().expect("nobody has written"), 20_000);
+    }
+
+    /// Regression: the place of a snapshot of an empty log counted as unknown, so the snapshot never expired.
+    #[test]
+    fn a_snapshot_of_an_empty_log_expires_too() {
+        let (directory, first) = store(Options::new());
+        first.insert_all(&notes(0..10)).expect("it is written");
+        drop(first);
+        let options = Options::new().checkpoint_pages(u32::MAX).log_bytes_max(50_000);
+        let store = options.open(directory.path().join("notes.db")).expect("it opens");
+        let snapshot = store.snapshot().expect("it is readable");
+        store.insert_all(&notes(10..20_000)).expect("it is written");
+        store.keeper().shared.checkpoint(&mut None);
+        assert_eq!(snapshot.of::<Note>().count().map_err(|error| error.kind()), Err(ErrorKind::Expired));
+    }
+
+    /// A snapshot of the log's end holds back no frame from being copied, however long the log is.
+    #[test]
+    fn beside_a_snapshot_that_expires_one_of_what_is_now_goes_on() {
+        let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+        store.insert_all(&notes(0..20_000)).expect("it is written");
+        let old = store.snapshot().expect("it is readable");
+        let keeper = &store.keeper().shared;
+        keeper.checkpoint(&mut None);
+        store.insert_all(&notes(20_000..80_000)).expect("it is written");
+        let young = store.snapshot().expect("it is readable");
+        keeper.checkpoint(&mut None);
+        assert_eq!(old.of::<Note>().count().map_err(|error| error.kind()), Err(ErrorKind::Expired));
+        assert_eq!(young.of::<Note>().count().expect("nobody has written"), 80_000);
+    }
+
+    /// Regression: beside readers of other processes the log grew to six times its limit. After one failure the keeper
+    /// did not try again before the log had doubled, and then for too short a time.
+    #[test]
+    fn a_log_that_another_reads_is_tried_again_after_a_time_and_for_longer() {
+        let (directory, store) = store(Options::new().log_bytes_max(50_000));
+        store.insert_all(&notes(0..20_000)).expect("it is written");
+        let other = Options::new().checkpoint_pages(u32::MAX).open(directory.path().join("notes.db"));
+        let other = other.expect("it opens");
+        let snapshot = other.snapshot().expect("it is readable");
+        let (keeper, mut connection) = (&store.keeper().shared, None);
+        let mut tries = || {
+            keeper.checkpoint(&mut connection);
+            lock(&keeper.tried).expect("the log is beyond its limit")
+        };
+        let let_time_pass = || {
+            let mut tried = lock(&keeper.tried);
+            let tried = tried.as_mut().expect("it was tried");
+            tried.since -= tried.waited * PAUSE;
+        };
+        let first = tries();
+        assert_eq!((first.is_failed, first.patience), (true, PATIENCE), "another reads the log's end");
+        assert_eq!(tries().since, first.since, "writers do not wait again at once");
+        let_time_pass();
+        let second = tries();
+        assert_eq!(
+            (second.is_failed, second.patience),
+            (true, 4 * PATIENCE),
+            "it is as long, and another reads"
+        );
+        drop(snapshot);
+        assert_eq!(other.readers().sweep(true), Left::Nothing);
+        let_time_pass();
+        assert!(!tries().is_failed, "nobody reads");
+        let log = std::fs::metadata(directory.path().join("notes.db-wal")).expect("it is there");
+        assert_eq!(log.len(), 0, "the log begins anew");
+    }
+
+    /// How many snapshots are to blame for the log.
+    fn late(keeper: &KeeperShared) -> usize {
+        keeper.index.as_ref().and_then(LogIndex::state).map_or(0, |now| keeper.late_owners(now).len())
+    }
+
+    /// The transaction made the log long, not the snapshot that reads its rows.
+    #[test]
+    fn a_snapshot_of_a_long_log_is_not_to_blame_before_the_log_has_doubled() {
+        let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+        store.insert_all(&notes(0..20_000)).expect("it is written");
+        let snapshot = store.snapshot().expect("it is readable");
+        let keeper = &store.keeper().shared;
+        assert_eq!(late(keeper), 0);
+        store.insert(&Note { id: -1 }).expect("it is written");
+        assert_eq!(late(keeper), 0, "the log was as long before");
+        store.insert_all(&notes(20_000..80_000)).expect("it is written");
+        // The keeper's thread may have looked already.
+        assert!(late(keeper) == 1 || snapshot.of::<Note>().count().is_err());
+    }
+
+    /// A few short reads start no thread. A held snapshot starts it, and it sleeps when the snapshot is dropped.
+    #[test]
+    fn the_keeper_comes_for_snapshots_that_are_held() {
+        let (_directory, store) = store(Options::new());
+        store.insert_all(&notes(0..10)).expect("it is written");
+        for id in 0..3 {
+            assert!(store.get::<Note>(&id).expect("it is readable").is_some());
+            assert_eq!(store.all::<Note>().expect("it is readable").len(), 10);
+        }
+        assert!(!is_running(&store));
+        let snapshot = store.snapshot().expect("it is readable");
+        assert!(is_running(&store));
+        assert_ne!(store.readers().sweep(true), Left::Nothing);
+        drop(snapshot);
+        assert_eq!(store.readers().sweep(true), Left::Nothing);
+    }
+
+    /// During a closure that reads a small file, others cannot commit `log_bytes_max` bytes; for a large file they can.
+    #[test]
+    fn the_keeper_comes_for_closures_that_may_read_for_long() {
+        let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+        store.read(|_| Ok(())).expect("it is readable");
+        assert!(!is_running(&store));
+        store.insert_all(&notes(0..20_000)).expect("it is written");
+        store.read(|_| Ok(())).expect("it is readable");
+        assert!(is_running(&store));
+    }
+
+    /// The index of an empty log does not know the file's length.
+    #[test]
+    fn the_keeper_comes_for_closures_that_read_a_large_file_with_an_empty_log() {
+        let (directory, first) = store(Options::new());
+        first.insert_all(&notes(0..20_000)).expect("it is written");
+        drop(first);
+        let store = Options::new().log_bytes_max(50_000).open(directory.path().join("notes.db"));
+        let store = store.expect("it opens");
+        store.read(|_| Ok(())).expect("it is readable");
+        assert!(is_running(&store));
+    }
+}
