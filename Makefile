@@ -137,7 +137,7 @@ targets:
 
 # The orders in which the store's threads may meet, explored: a build of its own, whose primitives a model checker has.
 hand-offs:
-	RUSTFLAGS="--cfg shuttle" cargo test --locked --package touchstone-store --lib --target-dir target/shuttle thread_models
+	RUSTFLAGS="--cfg shuttle" cargo test --locked --package touchstone-store --lib --target-dir target/shuttle models
 
 # How page-file stands to fio, the field's own tool, on the same file system: FIO_DIRECTORY=/mnt chooses another, and WORDS="direct random"
 # some of the patterns. Nothing is asserted: a busy machine would decide it.

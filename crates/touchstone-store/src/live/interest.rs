@@ -6,23 +6,23 @@
 //              settle(): stores the filter, then the next even generation
 //      open  ------------------------------------------------------------>  settled
 //      (odd) <------------------------------------------------------------  (even)
-//              open(): under `Shared::thread_models`, before a snapshot begins
+//              open(): under `Shared::hand_off`, before a snapshot begins
 //
 // The live thread, or the thread that does a round in its place, calls these two, `count`, `remark` and
 // `forget_old_marks`. The generation only grows, so no state returns. A writer looks at its transaction's first change
 // of the type. If the interest is open, every row matters. If it is settled, a row matters if the filter admits it or
 // its key may be in the marks (a Bloom filter). The writer marks the rows that the filter admits, and keeps the keys of
-// those that it leaves out. At the commit, under `thread_models`, it compares the generation with that of its look: if they
+// those that it leaves out. At the commit, under `hand_off`, it compares the generation with that of its look: if they
 // differ, it reads the rows that it left out after all, and marks every row of its list.
 //
-// Why no row is missed. A new query reads its rows from a snapshot that begins under `thread_models`, after `open`. An
+// Why no row is missed. A new query reads its rows from a snapshot that begins under `hand_off`, after `open`. An
 // earlier commit is in the snapshot. A later one has looked before `open`, and finds another generation; or while every
 // row mattered; or after `settle`, with the new filter. And before the live thread holds a row, its key must be marked:
 // the writer marks an admitted row before the commit, the live thread a row that it reads before `settle`. `remark`
 // marks the held rows in new marks. The rows of commits that are not applied yet may be in the old marks alone. So
 // these stay as `previous` until the live thread finds that no commit is under way, and none is in the inbox.
 //
-// Why the memory orders are enough. `thread_models` orders `open` and the comparison at the commit. A look loads the
+// Why the memory orders are enough. `hand_off` orders `open` and the comparison at the commit. A look loads the
 // generation, copies `known` under its lock, and loads again. A filter that is too new was stored under this lock after
 // an `open`: so the second load sees that `open`, and differs. The marks are relaxed: those of a writer reach the next
 // writer with the turn, those of the live thread with the generation or the lock of `known`.
@@ -132,7 +132,7 @@ impl Default for Interest {
 }
 
 impl Interest {
-    /// Lets every row matter. The caller holds `Shared::thread_models`.
+    /// Lets every row matter. The caller holds `Shared::hand_off`.
     pub(crate) fn open(&self) {
         debug_assert!(holds(HAND_OFF), "a commit may be under way");
         self.generation.fetch_or(1, Ordering::SeqCst);

@@ -46,7 +46,7 @@ fn hash(item: &Item) -> u64 {
 #[derive(Default)]
 struct World {
     file: Mutex<BTreeMap<i64, Item>>,
-    thread_models: sync::Mutex<(), HAND_OFF>,
+    hand_off: sync::Mutex<(), HAND_OFF>,
     inbox: Mutex<Vec<Vec<Item>>>,
     interest: Interest,
 }
@@ -67,7 +67,7 @@ impl World {
             }
             yield_now();
         }
-        let _handing_over = lock(&self.thread_models);
+        let _handing_over = lock(&self.hand_off);
         let is_still = self.interest.is_still(look.generation);
         if !is_still {
             list.append(&mut left_out);
@@ -104,7 +104,7 @@ impl Holder {
     /// As `Live::align`, `Watched::subscribe` and `settle` do it.
     fn subscribe(&mut self, world: &World, scope: &Arc<Scope<Item>>) {
         let (seen, commits) = {
-            let _nobody_commits = lock(&world.thread_models);
+            let _nobody_commits = lock(&world.hand_off);
             world.interest.open();
             (lock(&world.file).clone(), std::mem::take(&mut *lock(&world.inbox)))
         };
@@ -176,7 +176,7 @@ fn what_was_marked_before_the_marks_were_made_anew_is_not_forgotten() {
                 let commits = std::mem::take(&mut *lock(&world.inbox));
                 holder.take(world, commits, scope);
                 // As `Shared::is_quiet` does it.
-                let nobody_commits = try_lock(&world.thread_models);
+                let nobody_commits = try_lock(&world.hand_off);
                 if nobody_commits.is_none() || !lock(&world.inbox).is_empty() {
                     break;
                 }

@@ -1,9 +1,9 @@
 //! The live thread's inbox: committing threads put commits into it, subscribers put orders, and both wake the thread.
 //!
-//! `thread_models` orders commits and snapshots: a committing thread holds it from before the commit until the commit is in
+//! `hand_off` orders commits and snapshots: a committing thread holds it from before the commit until the commit is in
 //! the inbox, the live thread while it begins a snapshot and empties the inbox. So the live thread has taken exactly
-//! those of the store's commits that its snapshot sees. Lock order: `thread_models`, then the list of topics, an interest's
-//! `known`, the readers or `inbox`. A round locks `thread_models`, so a thread that holds it never waits for a round
+//! those of the store's commits that its snapshot sees. Lock order: `hand_off`, then the list of topics, an interest's
+//! `known`, the readers or `inbox`. A round locks `hand_off`, so a thread that holds it never waits for a round
 //! ([`Within`]). `inbox` guards the state of the rounds: no thread is at work; one is, from `take` to `leave`; or the
 //! rounds have ended.
 
@@ -107,7 +107,7 @@ pub(crate) struct Shared {
     origin: Origin,
     pub(crate) observed: Arc<Observed>,
     /// Held while a commit is made and handed over, and while a snapshot of the live thread begins.
-    thread_models: Mutex<(), HAND_OFF>,
+    hand_off: Mutex<(), HAND_OFF>,
     inbox: Mutex<Inbox, INBOX>,
     waiting: Condvar,
     pub(crate) room: Arc<Room>,
@@ -149,7 +149,7 @@ impl Link {
     #[inline]
     pub(crate) fn commit<R>(&self, commit: impl FnOnce() -> Result<(R, Committed)>) -> Result<R> {
         let _within = Within::of(&self.shared);
-        let _handing_over = lock(&self.shared.thread_models);
+        let _handing_over = lock(&self.shared.hand_off);
         let (result, committed) = commit()?;
         if self.shared.observed.is_any() {
             self.shared.put(committed);
@@ -245,7 +245,7 @@ impl Shared {
         Shared {
             origin,
             observed: Arc::default(),
-            thread_models: Mutex::new(()),
+            hand_off: Mutex::new(()),
             inbox: Mutex::default(),
             waiting: Condvar::new(),
             room: Arc::default(),
@@ -385,14 +385,14 @@ impl Shared {
 
     /// Whether no commit is under way, and the inbox has none. It does not wait for a commit that is under way.
     pub(crate) fn is_quiet(&self) -> bool {
-        let nobody_commits = try_lock(&self.thread_models);
+        let nobody_commits = try_lock(&self.hand_off);
         nobody_commits.is_some() && lock(&self.inbox).work.commits.is_empty()
     }
 
     /// Runs `begin` while no commit is under way, and takes the commits before it from the inbox. The version is
     /// greater than theirs, and less than those of later commits.
     pub(crate) fn between_commits<R>(&self, begin: impl FnOnce() -> R) -> (R, Work, u64) {
-        let _nobody_commits = lock(&self.thread_models);
+        let _nobody_commits = lock(&self.hand_off);
         let begun = begin();
         let mut inbox = lock(&self.inbox);
         inbox.version += 1;

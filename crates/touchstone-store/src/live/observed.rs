@@ -2,7 +2,7 @@
 //!
 //! The live thread changes the list; a transaction keeps the list with which it began. If a topic is newer (`since`),
 //! the transaction may lack its changes: then the live thread reads everything again. `any` needs no memory order,
-//! because `Link::commit` looks at it again under `thread_models`. An earlier commit that misses a topic is in the snapshot
+//! because `Link::commit` looks at it again under `hand_off`. An earlier commit that misses a topic is in the snapshot
 //! with which the topic begins; a later one is handed over, and found older than the topic.
 
 use super::changes::Gathered;

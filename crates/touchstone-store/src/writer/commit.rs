@@ -13,8 +13,8 @@
 //! 5. *End*, `end`: counts the commit for the flush; passes the turn on; wakes the live thread and the watchers of other
 //!    processes; lets the keeper look at the log; waits for a flush, if the commit must be durable.
 //!
-//! Lock order: the turn, then `session`, then `thread_models` of the link in step 4, and then the locks that `live/link.rs`
-//! lists. A transaction takes the file's write lock before `thread_models`, and a single statement after it; no thread of
+//! Lock order: the turn, then `session`, then `hand_off` of the link in step 4, and then the locks that `live/link.rs`
+//! lists. A transaction takes the file's write lock before `hand_off`, and a single statement after it; no thread of
 //! this process waits for either in the other order, because writers have the turn, and the live thread only reads.
 //! `log` is taken under `session` when that is opened, and with none of these locks in a flush. The room of feeds is
 //! waited for before the turn, and a flush after it, so neither keeps other writers from the turn. The mutex of
