@@ -3,7 +3,7 @@
 
 use crate::declared::Maker;
 use crate::errors::{invalid, mismatch};
-use crate::holds::{bytes, integer, real, text, unfit};
+use crate::field::{bytes, integer, real, text, unfit};
 use minicbor::data::Type;
 use minicbor::{Decoder, Encoder};
 use pyo3::exceptions::PyTypeError;

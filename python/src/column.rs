@@ -2,7 +2,7 @@
 
 use crate::declared::{RecordField, RecordType, named};
 use crate::errors::{invalid, or_raise};
-use crate::holds::{Holds, text};
+use crate::field::{Holds, text};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! A record class for the store: its table, its columns, and how its objects are made and read.
 
 use crate::errors::{at, invalid, or_raise};
-use crate::holds::Holds;
+use crate::field::Holds;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::intern;

@@ -2,14 +2,14 @@
 //! interpreter's lock around all work on the file. Code that need not be fast is Python, in `touchstone_store/`.
 
 mod alarm;
-mod care;
 mod codec;
 mod column;
 mod declared;
 mod errors;
 mod exit;
 mod feed;
-mod holds;
+mod field;
+mod maintenance;
 mod process;
 mod query;
 mod records;
@@ -51,11 +51,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<transaction::Transaction>()?;
     module.add_class::<update::Batch>()?;
     module.add_class::<update::Update>()?;
-    module.add_class::<care::CheckReport>()?;
-    module.add_class::<care::SalvageReport>()?;
-    module.add_class::<care::SalvagedTable>()?;
-    module.add_function(wrap_pyfunction!(care::change_key, module)?)?;
-    module.add_function(wrap_pyfunction!(care::salvage, module)?)?;
+    module.add_class::<maintenance::CheckReport>()?;
+    module.add_class::<maintenance::SalvageReport>()?;
+    module.add_class::<maintenance::SalvagedTable>()?;
+    module.add_function(wrap_pyfunction!(maintenance::change_key, module)?)?;
+    module.add_function(wrap_pyfunction!(maintenance::salvage, module)?)?;
     module.add_function(wrap_pyfunction!(process::forked, module)?)?;
     module.add_function(wrap_pyfunction!(exit::end, module)?)
 }

@@ -1,7 +1,7 @@
 //! SQL of the program's own: its parameters and its rows.
 
 use crate::errors::{invalid, without_lock};
-use crate::holds::{bytes, integer, text};
+use crate::field::{bytes, integer, text};
 use crate::records::{Target, ended, lock, opened};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -1,9 +1,9 @@
 //! The store: opening, closing, and the calls that are a transaction each.
 
-use crate::care::{CheckReport, options, problems};
 use crate::declared::declared;
 use crate::errors::without_lock;
 use crate::feed::Feed;
+use crate::maintenance::{CheckReport, options, problems};
 use crate::process::Own;
 use crate::records::{OpenStore, Place, Target, opened};
 use crate::snapshot;

@@ -4,9 +4,9 @@
 //! If a function raises an exception, the sync that has called it ends, as by a panic: nothing is lost, and the
 //! exception is raised in the thread that has begun the sync, or that waits for the watch.
 
-use crate::care::options;
 use crate::errors;
 use crate::exit;
+use crate::maintenance::options;
 use crate::process::Own;
 use crate::records::lock;
 use crate::store::Store;
