@@ -7,8 +7,8 @@
 //! 1. *Turn*, `turn`: looks at the file; waits until the blocked feeds have room (backpressure); takes the turn, which is
 //!    the in-process write lock; refuses to go on after a failed flush; yields to other processes.
 //! 2. *Session*, `session`: locks the writer's session, and opens it at the first turn.
-//! 3. *Begin*, `begin`: begins the transaction, which takes the file's write lock; notes the log's state; begins to
-//!    gather the changes. A single statement takes the file's lock by itself, in step 4.
+//! 3. *Begin*, `begin`: begins to gather the changes; begins the transaction, which takes the file's write lock; notes
+//!    the log's state. A single statement takes the file's lock by itself, in step 4.
 //! 4. *Commit*, `make`: ends the gathering, commits, and puts the commit into the inbox of the live thread.
 //! 5. *End*, `end`: counts the commit for the flush; passes the turn on; wakes the live thread and the watchers of other
 //!    processes; lets the keeper look at the log; waits for a flush, if the commit must be durable.
@@ -287,10 +287,10 @@ impl WritePath {
 
     /// Step 3: begins a transaction.
     fn begin(&self, call: WriteCall<'_>) -> Result<Beginning> {
-        call.session.begin_write().map_err(|error| self.pin.explain(error))?;
-        let (schema, before) = (call.session.schema(), self.log_state());
+        // Before the transaction, because this frees what an undone one has gathered: a record's own code may panic.
         call.capture.begin();
-        Ok(Beginning { schema, before })
+        call.session.begin_write().map_err(|error| self.pin.explain(error))?;
+        Ok(Beginning { schema: call.session.schema(), before: self.log_state() })
     }
 
     /// Steps 3 and 4 of one statement, which is a transaction of its own.
@@ -300,6 +300,10 @@ impl WritePath {
         call: WriteCall<'_>,
         statement: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
+        debug_assert!(
+            call.session.connection.is_idle(),
+            "a statement that is no transaction of its own commits nothing"
+        );
         let before = call.session.committed.get();
         call.capture.begin();
         self.make(call, || {
