@@ -8,6 +8,8 @@ use touchstone_store::{Cells, Error, ErrorKind, Field, Kind, Mismatch, Raw, Reco
 thread_local! {
     /// How many numbers still panic when this thread frees them.
     static PANICS_FREED: Cell<u32> = const { Cell::new(0) };
+    /// How many numbers this thread still writes before one panics.
+    static WRITTEN: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
 /// A number whose own code panics when it is told to.
@@ -29,6 +31,12 @@ impl Field for Bomb {
     type View<'a> = i64;
 
     fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+        if let Some(left) = WRITTEN.get() {
+            WRITTEN.set(left.checked_sub(1));
+            if left == 0 {
+                resume_unwind(Box::new("written on purpose"));
+            }
+        }
         cells.integer(self.0);
     }
 
@@ -63,7 +71,17 @@ fn store() -> (tempfile::TempDir, Store) {
 fn panics<R>(work: impl FnOnce() -> R) -> bool {
     let panicked = catch_unwind(AssertUnwindSafe(|| drop(work()))).is_err();
     PANICS_FREED.set(0);
+    WRITTEN.set(None);
     panicked
+}
+
+fn ids<'t>(things: impl IntoIterator<Item = &'t Thing>) -> Vec<i64> {
+    things.into_iter().map(|thing| thing.id).collect()
+}
+
+/// How many numbers are large.
+fn large(store: &Store) -> Result<u64> {
+    store.read(|snapshot| snapshot.query::<Thing>().filter(|thing| thing.bomb.gt(Bomb(5))).count())
 }
 
 fn never_mind<R>() -> Result<R> {
@@ -91,8 +109,88 @@ fn a_record_that_panics_when_it_is_freed_leaves_no_transaction_open() -> Result<
         store.insert(&*thing(3, 3))?;
         store.write(|transaction| transaction.insert(&*thing(4, 4)))?;
         let other = Store::open(directory.path().join("things.db"))?;
-        let ids: Vec<i64> = other.all::<Thing>()?.iter().map(|thing| thing.id).collect();
-        assert_eq!(ids, [1, 3, 4]);
+        assert_eq!(ids(&other.all::<Thing>()?), [1, 3, 4]);
     }
+    Ok(())
+}
+
+/// Regression: the records of a part were freed before its rows were undone. When one of them panicked, and the program
+/// went on, the rows stayed.
+#[test]
+fn a_part_is_undone_even_if_one_of_its_records_panics_when_it_is_freed() -> Result<()> {
+    let (_directory, store) = store();
+    let feed = store.feed()?;
+    let all = feed.query::<Thing>().watch()?;
+    store.write(|transaction| {
+        let is_stopped = panics(|| {
+            transaction.savepoint(|part| {
+                part.insert(&*thing(1, 1))?;
+                part.insert(&*thing(2, 2))?;
+                PANICS_FREED.set(1);
+                never_mind::<()>()
+            })
+        });
+        assert!(is_stopped);
+        transaction.insert(&*thing(3, 3))
+    })?;
+    let mut begun = store.begin()?;
+    let part = begun.savepoint()?;
+    begun.with(|transaction| transaction.insert(&*thing(4, 4)))?;
+    PANICS_FREED.set(1);
+    assert!(panics(|| begun.undo(part)));
+    begun.commit()?;
+    store.wait_delivered()?;
+    assert_eq!(ids(&store.all::<Thing>()?), [3]);
+    let batch = feed.try_next()?.expect("it is told");
+    assert_eq!(ids(&batch.get(all.id()).expect("it is concerned").results::<Thing>()?), [3]);
+    Ok(())
+}
+
+/// Regression: a row was written, and its record panicked when live queries asked it for a value. If the program went
+/// on, no live query was told of the row.
+#[test]
+fn a_written_row_is_told_even_if_its_record_panics_then() -> Result<()> {
+    let mut were_stopped = 0;
+    for writes in 0..4 {
+        let (_directory, store) = store();
+        store.insert(&*thing(1, 1))?;
+        let feed = store.feed()?;
+        let watched = feed.query::<Thing>().filter(|thing| thing.bomb.gt(Bomb(5))).watch()?;
+        store.wait_delivered()?;
+        store.write(|transaction| {
+            WRITTEN.set(Some(writes));
+            let is_stopped = panics(|| transaction.insert(&*thing(2, 10)));
+            were_stopped += u32::from(is_stopped && transaction.get::<Thing>(&2)?.is_some());
+            Ok(())
+        })?;
+        store.wait_delivered()?;
+        let batch = feed.try_next()?;
+        let update = batch.as_ref().and_then(|batch| batch.get(watched.id()));
+        let told = update.map_or(Ok(0), |update| update.results::<Thing>().map(|found| found.len()))?;
+        assert_eq!(told as u64, large(&store)?, "after {writes} values");
+    }
+    assert!(were_stopped > 0, "no record panicked after its row was written");
+    Ok(())
+}
+
+/// Regression: SQL changed a row, and the record of its old values panicked when a count was to be told of it. If the
+/// program went on, the count stayed wrong.
+#[test]
+fn a_count_is_right_even_if_a_record_that_sql_has_changed_panics() -> Result<()> {
+    let (_directory, store) = store();
+    store.insert_all([&*thing(1, 10), &*thing(2, 10)])?;
+    let feed = store.feed()?;
+    let count = feed.query::<Thing>().filter(|thing| thing.bomb.gt(Bomb(5))).watch_count()?;
+    store.wait_delivered()?;
+    store.write(|transaction| {
+        WRITTEN.set(Some(0));
+        let update = "update thing set bomb = 1 where id = 1";
+        assert!(panics(|| transaction.sql(|sql| sql.execute(update, ()))));
+        Ok(())
+    })?;
+    store.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    assert_eq!(batch.get(count.id()).expect("it is concerned").count()?, 1);
+    assert_eq!(large(&store)?, 1);
     Ok(())
 }

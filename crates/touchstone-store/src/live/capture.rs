@@ -242,11 +242,10 @@ impl Capture {
         };
         let (schema, keys) = (session.connection.schema_version().ok(), RefCell::new(keys));
         // If the work panics and the transaction goes on, its changes are unknown.
-        let was_unknown = std::mem::replace(&mut self.open.borrow_mut().unknown, true);
+        let was_unknown = self.open.borrow_mut().doubt();
         let (result, told) = while_captured(&session.connection, &keys, work);
-        self.open.borrow_mut().unknown = was_unknown;
         let is_same_schema = schema.is_some() && session.connection.schema_version().ok() == schema;
-        self.add(keys.into_inner(), told.is_ok() && is_same_schema);
+        self.add(keys.into_inner(), was_unknown || told.is_err() || !is_same_schema);
         result
     }
 
@@ -278,10 +277,11 @@ impl Capture {
         self.acting.set(None);
     }
 
-    fn add(&self, hooked: Keys, is_whole: bool) {
+    /// Adds what SQL has changed, to changes that are in doubt until then.
+    fn add(&self, hooked: Keys, is_unknown: bool) {
         let mut open = self.open.borrow_mut();
         open.sql = true;
-        open.unknown |= !is_whole || hooked.is_cut();
+        let mut is_unknown = is_unknown || hooked.is_cut();
         for (at, olds) in hooked.olds {
             let shape = open.topics.list[at].shape;
             open.changes_of(at).were(shape, olds.into_values().collect());
@@ -289,10 +289,10 @@ impl Capture {
         for (topic, keys) in hooked.keys {
             let of_topic = open.keys.entry(topic).or_default();
             of_topic.extend(keys);
-            let is_cut = of_topic.len() > HELD_MAX;
-            open.unknown |= is_cut;
+            is_unknown |= of_topic.len() > HELD_MAX;
         }
-        if open.unknown {
+        open.unknown = is_unknown;
+        if is_unknown {
             open.keys = HashMap::new();
         }
         hooked.changed.iter().for_each(|table| open.note_table(table));
@@ -302,6 +302,7 @@ impl Capture {
     fn gather<T: Record>(&self, section: &Section, gather: impl Fn(&mut Changes<T>)) {
         let mut open = self.open.borrow_mut();
         open.note_table(section.name());
+        let mut is_unknown = open.doubt();
         let OpenCapture { topics, changes, counted, keys, unknown, .. } = &mut *open;
         // Several types may have one table: the program's own, or versions of a type that has changed.
         for (at, _) in topics.list.iter().enumerate().filter(|(_, topic)| is_of(topic, section)) {
@@ -313,15 +314,16 @@ impl Capture {
             // The row as the other type sees it is read when the transaction ends.
             let mut own = Changes::<T>::of(&Arc::default());
             gather(&mut own);
-            *unknown |= own.unknown;
+            is_unknown |= own.unknown;
             for change in own.list {
                 match change {
                     Change::Put(row) => keys.entry(at).or_default().push(row.key.clone()),
                     Change::Gone(key) => keys.entry(at).or_default().push(*key),
-                    Change::Cleared => *unknown = true,
+                    Change::Cleared => is_unknown = true,
                 }
             }
         }
+        *unknown = is_unknown;
     }
 
     /// The point that the transaction has reached.
@@ -334,11 +336,13 @@ impl Capture {
     /// Goes back to a point: later changes were undone.
     pub(crate) fn undo(&self, mark: &Mark) {
         let mut open = self.open.borrow_mut();
+        let was_unknown = open.doubt();
         for (changes, length) in open.changes.iter_mut().zip(&mark.0) {
             if let Some(changes) = changes {
                 changes.truncate(*length);
             }
         }
+        open.unknown = was_unknown;
     }
 
     /// Ends gathering before the commit; returns the changes to hand over.
@@ -379,6 +383,13 @@ fn made<'c>(
 }
 
 impl OpenCapture {
+    /// Marks the changes as unknown until the caller has noted what it notes; returns whether they were. A record's own
+    /// code may panic meanwhile, and the program may go on with the transaction.
+    #[inline]
+    fn doubt(&mut self) -> bool {
+        std::mem::replace(&mut self.unknown, true)
+    }
+
     #[inline]
     fn note_table(&mut self, name: &str) {
         if self.topics.by_name && self.tables.iter().all(|table| table != name) {

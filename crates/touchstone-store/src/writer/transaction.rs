@@ -404,7 +404,6 @@ impl Drop for TransactionPart<'_> {
         if self.kept.get() || connection.is_idle() || !connection.is_of_here() {
             return;
         }
-        self.call.capture.undo(&self.mark);
         // If the part cannot be undone alone, the whole transaction is undone, and the commit finds it ended.
         if connection.sql().execute_batch(ROLLBACK).is_err() {
             connection.end();
@@ -414,5 +413,7 @@ impl Drop for TransactionPart<'_> {
         } else {
             self.call.forget();
         }
+        // Last, because this frees records: their own code may panic.
+        self.call.capture.undo(&self.mark);
     }
 }
