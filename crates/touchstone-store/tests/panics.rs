@@ -1,8 +1,10 @@
 //! Records whose own code panics, or calls the store, in the middle of a transaction.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc;
+use std::time::Duration;
 use touchstone_store::{Cells, Error, ErrorKind, Field, Kind, Mismatch, Raw, Record, Result, Store};
 
 thread_local! {
@@ -10,6 +12,8 @@ thread_local! {
     static PANICS_FREED: Cell<u32> = const { Cell::new(0) };
     /// How many numbers this thread still writes before one panics.
     static WRITTEN: Cell<Option<u32>> = const { Cell::new(None) };
+    /// Runs when this thread reads a number.
+    static READ: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
 /// A number whose own code panics when it is told to.
@@ -41,6 +45,9 @@ impl Field for Bomb {
     }
 
     fn read(raw: Raw<'_>) -> std::result::Result<Bomb, Mismatch> {
+        if let Some(act) = READ.take() {
+            act();
+        }
         i64::read(raw).map(Bomb)
     }
 
@@ -192,5 +199,30 @@ fn a_count_is_right_even_if_a_record_that_sql_has_changed_panics() -> Result<()>
     let batch = feed.try_next()?.expect("it is told");
     assert_eq!(batch.get(count.id()).expect("it is concerned").count()?, 1);
     assert_eq!(large(&store)?, 1);
+    Ok(())
+}
+
+/// Regression: a thread that ended a transaction that another thread had used last was not its owner: a record's own
+/// code that wrote meanwhile waited for ever for its own thread.
+#[test]
+fn a_record_that_writes_while_another_thread_commits_is_refused() -> Result<()> {
+    /// Nobody waits so long unless it is for ever.
+    const LONG: Duration = Duration::from_secs(120);
+    let (_directory, store) = store();
+    store.insert(&*thing(1, 1))?;
+    let feed = store.feed()?;
+    let _all = feed.query::<Thing>().watch()?;
+    let mut begun = store.begin()?;
+    begun.with(|transaction| transaction.sql(|sql| sql.execute("update thing set bomb = 2", ())))?;
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        READ.set(Some(Box::new(move || {
+            let refused = store.write(|_| Ok(())).map_err(|error| error.kind());
+            sender.send(refused).expect("it is awaited");
+        })));
+        begun.commit()
+    });
+    let refused = receiver.recv_timeout(LONG).expect("no thread waits for itself");
+    assert_eq!(refused, Err(ErrorKind::Nested));
     Ok(())
 }

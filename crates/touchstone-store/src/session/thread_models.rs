@@ -101,9 +101,9 @@ fn a_turn_is_of_the_thread_that_goes_on_with_it() {
         std::mem::forget(turns.take().expect("it is not nested"));
         let of_thread = Arc::clone(&turns);
         let goes_on = spawn(move || {
-            of_thread.pass_to_me();
+            let turn = of_thread.resume();
             assert!(of_thread.take().is_err());
-            drop(of_thread.resume());
+            drop(turn);
         });
         // The thread that took the turn gets `AlreadyMine` until the other one goes on with it; then it waits.
         while turns.take().is_err() {

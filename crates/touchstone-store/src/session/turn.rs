@@ -52,9 +52,10 @@ impl Turns {
         Ok(Turn { turns: self })
     }
 
-    /// The turn that a caller took and forgot (`mem::forget`), to end it: there is one turn at a time.
+    /// The turn that a thread took and forgot (`mem::forget`), for the calling thread, which ends it: there is one turn at
+    /// a time.
     pub(crate) fn resume(&self) -> Turn<'_> {
-        debug_assert!(self.is_taken(), "a turn is resumed that no thread has");
+        self.pass_to_me();
         Turn { turns: self }
     }
 

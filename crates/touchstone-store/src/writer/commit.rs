@@ -20,8 +20,9 @@
 //! waited for before the turn, and a flush after it, so neither keeps other writers from the turn. The mutex of
 //! `session` is released before step 5.
 //!
-//! A lent transaction keeps the turn, without a guard: `turns.resume()` makes the guard again at its end. The session is
-//! moved out of its mutex meanwhile, and no other thread looks for it, because none has the turn.
+//! A lent transaction keeps the turn, without a guard: `turns.resume()` makes the guard again at its end, for the thread
+//! that ends it. The session is moved out of its mutex meanwhile, and no other thread looks for it, because none has the
+//! turn.
 
 use super::session::{WriteCall, WriteSession};
 use crate::engine::log::{LogIndex, LogState};
