@@ -3,9 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
-use touchstone_store::{Cells, Error, ErrorKind, Field, Kind, Mismatch, Raw, Record, Result, Store};
+use touchstone_store::{Cells, Error, ErrorKind, Feed, Field, Kind, Mismatch, Raw, Record, Result, Store};
 
 thread_local! {
     /// How many numbers still panic when this thread frees them.
@@ -224,5 +224,74 @@ fn a_record_that_writes_while_another_thread_commits_is_refused() -> Result<()> 
     });
     let refused = receiver.recv_timeout(LONG).expect("no thread waits for itself");
     assert_eq!(refused, Err(ErrorKind::Nested));
+    Ok(())
+}
+
+/// A number that asks a feed when it is freed.
+#[derive(Debug)]
+struct Asks(i64);
+
+/// The feed that is asked, by any thread.
+static ASKED: Mutex<Option<Arc<Feed>>> = Mutex::new(None);
+
+impl Drop for Asks {
+    fn drop(&mut self) {
+        let feed = ASKED.lock().expect("nobody panics").clone();
+        if let Some(feed) = feed {
+            let _ = feed.watch::<Asking>(&0);
+        }
+    }
+}
+
+impl Field for Asks {
+    const KIND: Kind = Kind::Integer;
+    type Plain = Asks;
+    type View<'a> = i64;
+
+    fn write<'a>(&'a self, cells: &mut Cells<'a>) {
+        cells.integer(self.0);
+    }
+
+    fn read(raw: Raw<'_>) -> std::result::Result<Asks, Mismatch> {
+        i64::read(raw).map(Asks)
+    }
+
+    fn view(raw: Raw<'_>) -> std::result::Result<i64, Mismatch> {
+        i64::read(raw)
+    }
+}
+
+#[derive(Record)]
+struct Asking {
+    #[record(key)]
+    id: i64,
+    asks: Asks,
+}
+
+/// Regression: when a watched record could be read again, what was missed meanwhile was freed while the feed was locked.
+/// A record whose own code asked the feed then waited for itself.
+#[test]
+fn a_record_that_is_superseded_may_ask_its_feed_when_it_is_freed() -> Result<()> {
+    let (_directory, store) = store();
+    let sql = |batch: &str| store.write(|transaction| transaction.sql(|sql| sql.execute_batch(batch)));
+    store.insert(&Asking { id: 1, asks: Asks(1) })?;
+    let feed = Arc::new(store.feed()?);
+    let one = feed.watch::<Asking>(&1)?;
+    let all = feed.query::<Asking>().watch()?;
+    *ASKED.lock().expect("nobody panics") = Some(Arc::clone(&feed));
+    for number in 2..6 {
+        store.put(&Asking { id: 1, asks: Asks(number) })?;
+        store.wait_delivered()?;
+        sql("alter table asking rename to kept; create table asking (id INTEGER PRIMARY KEY, asks TEXT)")?;
+        store.wait_delivered()?;
+        sql("drop table asking; alter table kept rename to asking; update asking set asks = asks + 10")?;
+        store.wait_delivered()?;
+    }
+    *ASKED.lock().expect("nobody panics") = None;
+    let batch = feed.try_next()?.expect("it is told");
+    for id in [one.id(), all.id()] {
+        let found = batch.get(id).expect("it is concerned").results::<Asking>()?;
+        assert_eq!(found.iter().map(|asking| asking.asks.0).collect::<Vec<_>>(), [15]);
+    }
     Ok(())
 }

@@ -88,8 +88,8 @@ pub enum Overflow {
 
 /// An update that can replace an older one that has not been taken.
 pub(crate) trait Supersede {
-    /// Takes from the older update the state that the receiver had before it. This must be quick, because the mailbox
-    /// is locked: the rest of the older update is freed later.
+    /// Takes from the older update the state that the receiver had before it. This must be quick and free nothing,
+    /// because the mailbox is locked: what nobody needs any more stays in the older update, which is freed later.
     fn supersede(&mut self, older: &mut Self);
 }
 

@@ -399,21 +399,32 @@ impl What {
         What::Failed { error: error.clone(), missed: None }
     }
 
+    /// As [`Supersede::supersede`]. What is not needed any more stays in the older one.
     fn supersede(&mut self, older: &mut What) {
         match (self, older) {
-            (What::Failed { missed, .. }, What::Failed { missed: earliest, .. }) => *missed = earliest.take(),
+            (What::Failed { missed, .. }, What::Failed { missed: earliest, .. }) => {
+                if earliest.is_some() {
+                    std::mem::swap(missed, earliest);
+                }
+            }
             (What::Failed { missed, .. }, older) => {
-                *missed = Some(Box::new(std::mem::replace(older, What::Count { before: 0, after: 0 })));
+                let earliest = std::mem::replace(older, What::Count { before: 0, after: 0 });
+                if let Some(later) = missed.replace(Box::new(earliest)) {
+                    *older = *later;
+                }
             }
             (what, What::Failed { missed, .. }) => {
-                if let Some(mut missed) = missed.take() {
-                    what.supersede(&mut missed);
+                if let Some(missed) = missed {
+                    what.supersede(missed);
                 }
             }
             (What::Window { older: earliest, .. }, What::Window { step, older, .. }) => {
-                *earliest = Some(older.take().unwrap_or_else(|| Arc::clone(step)));
+                let earlier = older.take().unwrap_or_else(|| Arc::clone(step));
+                *older = earliest.replace(earlier);
             }
-            (What::Record { before, .. }, What::Record { before: earliest, .. }) => *before = earliest.take(),
+            (What::Record { before, .. }, What::Record { before: earliest, .. }) => {
+                std::mem::swap(before, earliest);
+            }
             (What::Count { before, .. }, What::Count { before: earliest, .. }) => *before = *earliest,
             (What::Sql { before, .. }, What::Sql { before: earliest, .. }) => {
                 std::mem::swap(before, earliest);
@@ -440,5 +451,17 @@ mod tests {
         }
         assert!(matches!(newest.what, What::Count { before: 1, after: 3 }));
         assert_eq!(newest.version - u64::from(newest.age), 1, "so old is what the receiver has");
+    }
+
+    /// Regression: what a later failure had missed was forgotten if an earlier one had missed nothing.
+    #[test]
+    fn what_was_missed_between_two_failures_is_not_forgotten() {
+        let error = Error::new(ErrorKind::Io, "the disk is gone");
+        let mut missing = What::failed(&error);
+        missing.supersede(&mut What::Count { before: 2, after: 3 });
+        missing.supersede(&mut What::failed(&error));
+        let mut newest = What::Count { before: 3, after: 4 };
+        newest.supersede(&mut missing);
+        assert!(matches!(newest, What::Count { before: 2, after: 4 }));
     }
 }
