@@ -238,8 +238,8 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// A page of versions after a cursor.
     async fn download(&self, client: Client, download: Download) -> Result<Page>;
 
-    /// What [`asking`](Storage::asking), or without a token [`client_named`](Storage::client_named), has found for an earlier request. Only
-    /// a storage remembers it for which a look-up is dear.
+    /// The device that [`asking`](Storage::asking), or without a token [`client_named`](Storage::client_named), found for an earlier
+    /// request. A storage whose look-ups cost no round trip remembers none.
     fn remembered(&self, _token: Option<&TokenHash>, _device: &str) -> Option<Remembered> {
         None
     }

@@ -67,7 +67,7 @@ async fn page_of(
                 return Ok((client, page));
             }
             let client = app.identity.client(&headers).await?;
-            // It may be another user's now. That one is asked for twice what one request is, and only this once.
+            // The device may be another user's by now, so its limits are checked too. For the same user the request counts twice, once.
             app.admit(client)?;
             client
         }

@@ -1,5 +1,5 @@
-//! Devices that were looked up before. The next download of one asks the database for its page and for whether the device still has its
-//! right to it in one statement, and so in one round trip. Nothing is believed of what is remembered.
+//! Devices that were looked up before. The next download of such a device is one statement, and so one round trip: it checks the token and
+//! the device again, and reads the page. The service trusts nothing that it remembers.
 
 use crate::storage::{Client, Remembered};
 use crate::token::TokenHash;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Devices that are remembered, those that asked last.
 const DEVICES: usize = 100_000;
 
-/// What a request says of itself: its token, where the service asks for one, and the name of its device.
+/// The names in a request: its token, if the service asks for one, and its device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Names {
     pub(super) token: Option<TokenHash>,
@@ -26,7 +26,7 @@ impl Memory {
         Memory { devices: Cache::new(DEVICES) }
     }
 
-    /// Remembers what a look-up has found; where it found nothing, nothing.
+    /// Remembers the device that a look-up has found, and forgets one that it has not found.
     pub(super) fn note(&self, token: Option<&TokenHash>, device: &str, found: Option<Client>) {
         let names = Names { token: token.copied(), device: device.into() };
         match found {
@@ -35,7 +35,7 @@ impl Memory {
         }
     }
 
-    /// What the last look-up of these names has found.
+    /// The device that the last look-up of these names has found.
     pub(super) fn of(&self, token: Option<&TokenHash>, device: &str) -> Option<Remembered> {
         let names = Names { token: token.copied(), device: device.into() };
         let client = self.devices.get(&names)?;
