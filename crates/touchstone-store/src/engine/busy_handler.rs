@@ -18,6 +18,8 @@ pub(crate) struct BusyHandler {
     limit: Cell<Duration>,
     began: Cell<Option<Instant>>,
     has_waited: Cell<bool>,
+    /// Whether the connection does not wait at all.
+    is_hasty: Cell<bool>,
     index: OnceCell<LogIndex>,
 }
 
@@ -27,6 +29,7 @@ impl BusyHandler {
             limit: Cell::new(limit),
             began: Cell::new(None),
             has_waited: Cell::new(false),
+            is_hasty: Cell::new(false),
             index: OnceCell::new(),
         })
     }
@@ -45,6 +48,13 @@ impl BusyHandler {
         self.limit.set(limit);
     }
 
+    /// Does work in which the connection waits for no lock: it fails at once if another connection has the lock.
+    pub(crate) fn without<R>(&self, work: impl FnOnce() -> R) -> R {
+        let _hasty = Hasty(&self.is_hasty);
+        self.is_hasty.set(true);
+        work()
+    }
+
     /// From now on the connection gives other processes a hint when it waits.
     pub(crate) fn ask_through(&self, index: Option<LogIndex>) {
         if let Some(index) = index {
@@ -60,6 +70,9 @@ impl BusyHandler {
 
     /// Waits a little; whether to look again.
     fn wait(&self, looks: c_int) -> bool {
+        if self.is_hasty.get() {
+            return false;
+        }
         let began = match self.began.get() {
             Some(began) if looks > 0 => began,
             _ => Instant::now(),
@@ -75,6 +88,15 @@ impl BusyHandler {
         }
         std::thread::sleep(LOOK.min(left));
         true
+    }
+}
+
+/// Ends the haste, even if the work panics.
+struct Hasty<'p>(&'p Cell<bool>);
+
+impl Drop for Hasty<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
     }
 }
 

@@ -14,8 +14,9 @@
 //!    processes; lets the keeper look at the log; waits for a flush, if the commit must be durable.
 //!
 //! Lock order: the turn, then `session`, then `hand_off` of the link in step 4, and then the locks that `live/link.rs`
-//! lists. A transaction takes the file's write lock before `hand_off`, and a single statement after it; no thread of
-//! this process waits for either in the other order, because writers have the turn, and the live thread only reads.
+//! lists. A transaction takes the file's write lock before `hand_off`. A single statement takes it under `hand_off`, and
+//! does not wait for it: if another connection has it, the statement is run again, as a transaction. So no thread waits
+//! for another process while the live thread waits for `hand_off`.
 //! `log` is taken under `session` when that is opened, and with none of these locks in a flush. The room of feeds is
 //! waited for before the turn, and a flush after it, so neither keeps other writers from the turn. The mutex of
 //! `session` is released before step 5.
@@ -130,6 +131,14 @@ impl WritePath {
         work: impl FnOnce(&mut Transaction<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
         let turn = self.turn()?;
+        self.write_in(turn, work)
+    }
+
+    fn write_in<R, E: From<Error>>(
+        &self,
+        turn: Turn<'_>,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
         let held = self.session()?;
         let writer = held.writer();
         let (result, durable) = writer.call_last(|call| {
@@ -146,8 +155,8 @@ impl WritePath {
         Ok(result)
     }
 
-    /// Runs one statement as a transaction of its own if the table is ready; otherwise a transaction that makes it
-    /// ready.
+    /// Runs one statement as a transaction of its own if the table is ready and the file is not locked; otherwise a
+    /// transaction, which makes the table ready, or waits for the lock.
     pub(crate) fn alone<R>(
         &self,
         shape: &'static Shape,
@@ -162,8 +171,13 @@ impl WritePath {
                 // Another process that has committed may have changed the table, which only a transaction looks at.
                 let now = self.log_state();
                 let is_known = now.is_some() && now == call.session.committed.get();
-                let table = if is_known { call.ready_table(shape) } else { None };
-                table.map(|table| self.commit_one(writer, call, || statement(call, &table))).transpose()
+                let Some(table) = is_known.then(|| call.ready_table(shape)).flatten() else {
+                    return Ok(None);
+                };
+                match self.commit_one(writer, call, || statement(call, &table)) {
+                    Err(error) if error.kind() == ErrorKind::Busy => Ok(None),
+                    committed => committed.map(Some),
+                }
             })?
         };
         match result {
@@ -171,10 +185,7 @@ impl WritePath {
                 self.end(turn, false)?;
                 Ok(result)
             }
-            None => {
-                drop(turn);
-                self.write(whole)
-            }
+            None => self.write_in(turn, whole),
         }
     }
 
@@ -295,6 +306,9 @@ impl WritePath {
     }
 
     /// Steps 3 and 4 of one statement, which is a transaction of its own.
+    ///
+    /// # Errors
+    /// As `statement` does; [`Busy`](ErrorKind::Busy) at once if another connection has the file's write lock.
     fn commit_one<R>(
         &self,
         writer: &WriteSession,
@@ -309,7 +323,8 @@ impl WritePath {
         call.capture.begin();
         self.make(call, || {
             let changes = call.session.connection.changes();
-            let result = statement().map_err(|error| self.pin.explain(error))?;
+            let result = call.session.connection.patience.without(statement);
+            let result = result.map_err(|error| self.pin.explain(error))?;
             let captured = call.capture.finish(&writer.session);
             let own = u32::from(call.session.connection.changes() != changes);
             Ok((result, Made { captured, before, own: Some(own) }))

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 use touchstone_store::{
     Error, ErrorKind, Feed, Mode, Options, Overflow, Record, Result, SqlSubscription, Store, Subscription,
+    rusqlite,
 };
 
 /// Somebody who watches by a store of his own.
@@ -297,4 +298,53 @@ proptest! {
         let resyncs = watcher.resyncs;
         prop_assert!(resyncs <= others, "others have committed {others} times, and {resyncs} were read anew");
     }
+}
+
+/// Tells when a number is about to be written.
+struct Tells;
+
+static IS_WRITTEN: Mutex<Option<Sender<i64>>> = Mutex::new(None);
+
+impl Acts for Tells {
+    fn writing(number: i64) {
+        if let Some(sender) = IS_WRITTEN.lock().expect("nobody panics").as_ref() {
+            let _ = sender.send(number);
+        }
+    }
+}
+
+#[derive(Record)]
+struct Told {
+    #[record(key)]
+    id: i64,
+    number: Acting<Tells>,
+}
+
+/// Regression: a single insert waited for another process while no live query could begin, and none was told anything.
+#[test]
+fn live_queries_begin_while_a_single_insert_waits_for_another_process() -> Result<()> {
+    /// Longer than anything takes that does not wait for the other.
+    const LONG: Duration = Duration::from_secs(120);
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = directory.path().join("told.db");
+    let store = Options::new().busy_timeout(LONG).open(&path)?;
+    store.insert(&Told { id: 1, number: Acting::new(1) })?;
+    let feed = store.feed()?;
+    let _all = feed.query::<Told>().watch()?;
+    store.insert(&Told { id: 2, number: Acting::new(2) })?;
+    let other = rusqlite::Connection::open(&path)?;
+    other.execute_batch("begin immediate")?;
+    let (sender, receiver) = channel();
+    *IS_WRITTEN.lock().expect("nobody panics") = Some(sender);
+    std::thread::scope(|scope| {
+        let inserts = scope.spawn(|| store.insert(&Told { id: 3, number: Acting::new(3) }));
+        while receiver.recv().expect("it is written") != 3 {}
+        *IS_WRITTEN.lock().expect("nobody panics") = None;
+        let begun = feed.query::<Told>().filter(|told| told.id.gt(1)).watch();
+        other.execute_batch("rollback")?;
+        assert_eq!(begun?.results().len(), 1);
+        inserts.join().expect("it does not panic")
+    })?;
+    assert_eq!(store.all::<Told>()?.len(), 3);
+    Ok(())
 }
