@@ -402,10 +402,9 @@ impl What {
     /// As [`Supersede::supersede`]. What is not needed any more stays in the older one.
     fn supersede(&mut self, older: &mut What) {
         match (self, older) {
+            (What::Failed { .. }, What::Failed { missed: None, .. }) => {}
             (What::Failed { missed, .. }, What::Failed { missed: earliest, .. }) => {
-                if earliest.is_some() {
-                    std::mem::swap(missed, earliest);
-                }
+                std::mem::swap(missed, earliest);
             }
             (What::Failed { missed, .. }, older) => {
                 let earliest = std::mem::replace(older, What::Count { before: 0, after: 0 });
@@ -413,11 +412,7 @@ impl What {
                     *older = *later;
                 }
             }
-            (what, What::Failed { missed, .. }) => {
-                if let Some(missed) = missed {
-                    what.supersede(missed);
-                }
-            }
+            (what, What::Failed { missed: Some(missed), .. }) => what.supersede(missed),
             (What::Window { older: earliest, .. }, What::Window { step, older, .. }) => {
                 let earlier = older.take().unwrap_or_else(|| Arc::clone(step));
                 *older = earliest.replace(earlier);
