@@ -323,7 +323,7 @@ impl WritePath {
         call.capture.begin();
         self.make(call, || {
             let changes = call.session.connection.changes();
-            let result = call.session.connection.patience.without(statement);
+            let result = call.session.connection.busy_handler.without(statement);
             let result = result.map_err(|error| self.pin.explain(error))?;
             let captured = call.capture.finish(&writer.session);
             let own = u32::from(call.session.connection.changes() != changes);
