@@ -104,7 +104,7 @@ fn what_stands_below_one_heading_is_one_part() {
 #[test]
 fn the_guide_says_of_every_kind_of_error_what_to_do() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let source = fs::read_to_string(root.join("src/error.rs")).expect("it is there");
+    let source = fs::read_to_string(root.join("src/types/error.rs")).expect("it is there");
     let page = fs::read_to_string(root.join("../../docs/guide-store.md")).expect("it is there");
     let kinds = source.split_once("pub enum ErrorKind {").and_then(|(_, rest)| rest.split_once("\n}"));
     let kinds = kinds.expect("it is there").0.lines().filter_map(|line| line.trim().strip_suffix(','));
