@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 use touchstone_store::{Cells, Error, ErrorKind, Feed, Field, Kind, Mismatch, Raw, Record, Result, Store};
@@ -294,4 +294,11 @@ fn a_record_that_is_superseded_may_ask_its_feed_when_it_is_freed() -> Result<()>
         assert_eq!(found.iter().map(|asking| asking.asks.0).collect::<Vec<_>>(), [15]);
     }
     Ok(())
+}
+
+/// A program may use a store in work whose panic it catches, without a promise of its own.
+#[test]
+fn a_store_is_safe_to_use_after_a_panic() {
+    fn is_safe<T: UnwindSafe + RefUnwindSafe>() {}
+    is_safe::<Store>();
 }

@@ -4,6 +4,7 @@
 
 use libsqlite3_sys as ffi;
 use std::ffi::{c_int, c_void};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
@@ -216,17 +217,20 @@ impl Region {
     }
 }
 
+/// Something that keeps the index open. A program may use a store after a panic that it caught.
+pub(super) type IndexKeeper = dyn Send + Sync + UnwindSafe + RefUnwindSafe;
+
 /// The index of a store's log. It stays mapped as long as this exists, whichever connections are closed.
 #[derive(Clone)]
 pub(crate) struct LogIndex {
     region: Region,
     /// Keeps the index open; `None` for a test's own memory.
-    _keeper: Option<Arc<dyn Send + Sync>>,
+    _keeper: Option<Arc<IndexKeeper>>,
 }
 
 impl LogIndex {
     /// The index that stays open as long as `keeper` exists.
-    pub(super) fn held(region: Region, keeper: Arc<dyn Send + Sync>) -> LogIndex {
+    pub(super) fn held(region: Region, keeper: Arc<IndexKeeper>) -> LogIndex {
         LogIndex { region, _keeper: Some(keeper) }
     }
 
