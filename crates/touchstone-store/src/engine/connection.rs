@@ -30,7 +30,7 @@ unsafe extern "C" {
     fn touchstone_keep_pages(connection: *mut ffi::sqlite3);
     fn touchstone_has_last_page(connection: *mut ffi::sqlite3) -> c_int;
     fn touchstone_spare_last_page(connection: *mut ffi::sqlite3) -> c_int;
-    fn touchstone_let_go_of_tables(connection: *mut ffi::sqlite3);
+    fn touchstone_release_tables(connection: *mut ffi::sqlite3);
     fn touchstone_is_running(connection: *mut ffi::sqlite3) -> c_int;
     fn touchstone_may_have_triggers(connection: *mut ffi::sqlite3) -> c_int;
     fn touchstone_page_bytes(connection: *mut ffi::sqlite3) -> c_uint;
@@ -88,7 +88,7 @@ impl Drop for Own {
         // SAFETY: the connection is taken once, here, and not used afterwards.
         let raw = unsafe { ManuallyDrop::take(&mut self.raw) };
         if let Err((raw, _)) = raw.close() {
-            let_go_of_forgotten(&raw);
+            release_forgotten(&raw);
             // This ends the virtual tables, which finalize their own statements. The program has forgotten the others.
             if let Err((raw, _)) = raw.close() {
                 finalize_forgotten(&raw);
@@ -100,13 +100,13 @@ impl Drop for Own {
 /// Resets the statements and drops the backups that a program has forgotten: both keep the connection from being
 /// closed. Releases the virtual tables that such statements hold, which have statements of their own.
 #[cold]
-fn let_go_of_forgotten(raw: &rusqlite::Connection) {
+fn release_forgotten(raw: &rusqlite::Connection) {
     // SAFETY: the connection is open. Nobody uses a forgotten statement or backup: neither can outlive the value that
     // it was borrowed from, which ends here.
     unsafe {
         touchstone_forget_copies(raw.handle());
         end_statements(raw.handle());
-        touchstone_let_go_of_tables(raw.handle());
+        touchstone_release_tables(raw.handle());
     }
 }
 
@@ -452,7 +452,7 @@ impl Connection {
         self.end_forgotten();
         self.check_last_page()?;
         self.held(&self.commit, "commit")?.run()?;
-        self.let_go_of_attached();
+        self.detach_all();
         Ok(())
     }
 
@@ -477,7 +477,7 @@ impl Connection {
                 let _ = self.raw.execute_batch("rollback");
             }
         }
-        self.let_go_of_attached();
+        self.detach_all();
     }
 
     /// Resets statements that a program has forgotten (`std::mem::forget`). While one may give more rows, SQLite keeps
@@ -494,7 +494,7 @@ impl Connection {
 
     /// Detaches files that a program has attached. Later transactions would lock them; only some would see them.
     #[inline]
-    fn let_go_of_attached(&self) {
+    fn detach_all(&self) {
         if self.guard.has_attached.get() {
             self.detach();
         }

@@ -448,7 +448,7 @@ void touchstone_forget_copies(sqlite3 *connection) {
 }
 
 /* A virtual table that one of these operations held, and does not hold any more. */
-static VTable *let_go(Op *operations, int count) {
+static VTable *release_in(Op *operations, int count) {
   int at;
   for (at = 0; at < count; at++) {
     if (operations[at].p4type == P4_VTAB) {
@@ -460,14 +460,14 @@ static VTable *let_go(Op *operations, int count) {
 }
 
 /* The same for all statements of the connection and the triggers in them. */
-static VTable *let_one_go(sqlite3 *connection) {
+static VTable *release_one(sqlite3 *connection) {
   VTable *table = 0;
   Vdbe *statement = connection->pVdbe;
   for (; statement != 0 && table == 0; statement = statement->pVNext) {
     SubProgram *trigger = statement->pProgram;
-    table = let_go(statement->aOp, statement->nOp);
+    table = release_in(statement->aOp, statement->nOp);
     for (; trigger != 0 && table == 0; trigger = trigger->pNext) {
-      table = let_go(trigger->aOp, trigger->nOp);
+      table = release_in(trigger->aOp, trigger->nOp);
     }
   }
   return table;
@@ -475,9 +475,9 @@ static VTable *let_one_go(sqlite3 *connection) {
 
 /* Releases the virtual tables of statements that do not run any more. Such a table has statements that only it may
  * finalize. It does so once no statement holds it, so the list of statements may change each time. */
-void touchstone_let_go_of_tables(sqlite3 *connection) {
+void touchstone_release_tables(sqlite3 *connection) {
   VTable *table;
-  while ((table = let_one_go(connection)) != 0) {
+  while ((table = release_one(connection)) != 0) {
     sqlite3VtabUnlock(table);
   }
 }
@@ -537,7 +537,7 @@ static void before_fork(void) {
 
 /* A recursive mutex knows its owner by the thread's number. The child's only thread has another number than the thread
  * that forked: it cannot leave the mutex, and initializes it again, with the type that SQLite gave it. */
-static void make_anew(sqlite3_mutex *mutex) {
+static void remake(sqlite3_mutex *mutex) {
   pthread_mutexattr_t recursive;
   pthread_mutexattr_init(&recursive);
   pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
@@ -574,7 +574,7 @@ static void in_child(void) {
     memset(&inode->fileId, 0xff, sizeof(inode->fileId));
     if (inode->pShmNode) take_index_apart(inode->pShmNode);
   }
-  leave_mutexes(make_anew);
+  leave_mutexes(remake);
   after_callback(1);
 }
 

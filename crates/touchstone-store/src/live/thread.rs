@@ -89,7 +89,7 @@ trait Watches: Any + Send {
     fn mend(&mut self, leased: &Leased, topic: &Topic, out: &mut Outbox) -> Result<()>;
     fn targets(&self) -> Vec<Target>;
     fn cancel(&mut self, place: Place, id: SubscriptionId);
-    fn let_go_of_unwatched(&mut self);
+    fn drop_unwatched(&mut self);
     fn is_empty(&self) -> bool;
     fn explain(&self, place: Place, shape: &Shape) -> Option<LiveExplanation>;
     fn settle(&self);
@@ -124,8 +124,8 @@ impl<T: Record> Watches for Watched<T> {
         Watched::cancel(self, place, id);
     }
 
-    fn let_go_of_unwatched(&mut self) {
-        Watched::let_go_of_unwatched(self);
+    fn drop_unwatched(&mut self) {
+        Watched::drop_unwatched(self);
     }
 
     fn is_empty(&self) -> bool {
@@ -481,7 +481,7 @@ impl Live {
         self.subscriptions += asked.len() as u64;
         let comers = self.watched::<T>(at).ok_or_else(panicked)?.prepare(asked);
         let lack = is_new || comers.lack || self.why_failed(at).is_some();
-        let leased = if lack { Some(self.align().inspect_err(|_| self.let_go(at))?) } else { None };
+        let leased = if lack { Some(self.align().inspect_err(|_| self.drop_topic(at))?) } else { None };
         let version = self.version;
         let access = leased.as_ref().map(|leased| Access::shaped(leased, CollectionRef::Own, shape));
         let begun = match (self.why_failed(at), self.watched::<T>(at)) {
@@ -491,7 +491,7 @@ impl Live {
         if let Some(leased) = leased {
             self.give_back(leased);
         }
-        let list = begun.inspect_err(|_| self.let_go(at))?;
+        let list = begun.inspect_err(|_| self.drop_topic(at))?;
         Ok(Started { first, topic: at, list })
     }
 
@@ -516,7 +516,7 @@ impl Live {
         if self.statements.is_empty() {
             self.names_since = generation;
         }
-        let leased = self.align().inspect_err(|_| self.let_go_of_names())?;
+        let leased = self.align().inspect_err(|_| self.release_names())?;
         self.subscriptions += 1;
         let id = SubscriptionId(self.subscriptions);
         let target = Target { feed, slot, id };
@@ -526,11 +526,11 @@ impl Live {
             let at = number(self.statements.insert(statement));
             (id, Place::Statement { at }, rows)
         });
-        self.let_go_of_names();
+        self.release_names();
         begun
     }
 
-    fn let_go_of_names(&self) {
+    fn release_names(&self) {
         if self.statements.is_empty() {
             self.shared.observed.change(|topics| topics.by_name = false);
         }
@@ -559,12 +559,12 @@ impl Live {
     pub(crate) fn cancel(&mut self, topic: u32, place: Place, id: SubscriptionId) {
         if let Place::Statement { at } = place {
             self.statements.try_remove(at as usize);
-            return self.let_go_of_names();
+            return self.release_names();
         }
         if let Some(entry) = self.topics.get_mut(topic as usize) {
             entry.watched.cancel(place, id);
         }
-        self.let_go(topic);
+        self.drop_topic(topic);
     }
 
     /// The topic of a type, and whether it is new: then writers gather its changes from now on.
@@ -597,9 +597,9 @@ impl Live {
     }
 
     /// Removes the unwatched parts of a topic, and the topic itself if nothing of it is watched any more.
-    fn let_go(&mut self, at: u32) {
+    fn drop_topic(&mut self, at: u32) {
         if let Some(entry) = self.topics.get_mut(at as usize) {
-            entry.watched.let_go_of_unwatched();
+            entry.watched.drop_unwatched();
         }
         if self.topics.get(at as usize).is_some_and(|entry| entry.watched.is_empty()) {
             self.topics.remove(at as usize);

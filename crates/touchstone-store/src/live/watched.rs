@@ -498,7 +498,7 @@ impl<T: Record> Watched<T> {
 /// Beginning and ending subscriptions.
 impl<T: Record> Watched<T> {
     /// Finds out which rows subscriptions need to begin, and creates families for new shapes. If the subscriptions do
-    /// not begin, the caller must call [`let_go_of_unwatched`](Watched::let_go_of_unwatched).
+    /// not begin, the caller must call [`drop_unwatched`](Watched::drop_unwatched).
     pub(crate) fn prepare(&mut self, asked: Vec<Request>) -> Starting<T> {
         // Subscriptions that begin together mostly have one shape.
         let mut last: Option<(FamilyPlan, u32)> = None;
@@ -598,20 +598,20 @@ impl<T: Record> Watched<T> {
     }
 
     /// Removes families and tallies that were created for subscriptions which could not begin.
-    pub(crate) fn let_go_of_unwatched(&mut self) {
+    pub(crate) fn drop_unwatched(&mut self) {
         let unwatched = self.families.iter().filter(|(_, family)| family.len() == 0);
         for at in unwatched.map(|(at, _)| at).collect::<Vec<_>>() {
-            self.let_go(at);
+            self.drop_family(at);
         }
-        self.let_go_of_tallies();
+        self.drop_unwatched_tallies();
     }
 
-    fn let_go_of_tallies(&mut self) {
+    fn drop_unwatched_tallies(&mut self) {
         self.tallies.retain(|_, tally| tally.len() > 0);
         self.interest.count(!self.tallies.is_empty());
     }
 
-    fn let_go(&mut self, family: usize) {
+    fn drop_family(&mut self, family: usize) {
         let family = self.families.remove(family);
         self.names.remove(&family.name);
         self.stale += family.set.len();
@@ -749,7 +749,7 @@ impl<T: Record> Watched<T> {
                 if let Some(tally) = self.tallies.get_mut(tally as usize) {
                     tally.cancel(number);
                 }
-                self.let_go_of_tallies();
+                self.drop_unwatched_tallies();
             }
             Place::Key { watchers } => self.cancel_key(watchers, id),
             Place::Window { family: at, window } => {
@@ -758,7 +758,7 @@ impl<T: Record> Watched<T> {
                 family.cancel(window);
                 self.stale += before - family.set.len();
                 if family.len() == 0 {
-                    self.let_go(at as usize);
+                    self.drop_family(at as usize);
                 }
                 self.sweep_many();
             }

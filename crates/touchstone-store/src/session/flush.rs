@@ -140,8 +140,8 @@ impl Flushes {
         let before = state.awaited.len();
         state.awaited.retain(|commit| *commit > reached);
         // A thread that is released now probably commits again; threads that came during the flush wait already.
-        let let_go = before - state.awaited.len();
-        state.expected = state.committed - state.flushed + let_go as u64;
+        let released = before - state.awaited.len();
+        state.expected = state.committed - state.flushed + released as u64;
         let failed = state.failed.clone();
         drop(state);
         self.woken.notify_all();

@@ -177,11 +177,11 @@ pub(crate) fn wait_for<'s, T, const RANK: u8>(
     (MutexGuard { guard, held }, result.timed_out() || time.is_zero())
 }
 
-/// Waits on a condition variable, at most for that time. In shuttle's models no time passes: other threads get a chance to run,
-/// then the time counts as over.
+/// Waits on a condition variable, at most for that time. In shuttle's models no time passes: other threads get a chance
+/// to run, then the time counts as over.
 #[cfg(shuttle)]
 pub(crate) fn wait_for<'s, T, const RANK: u8>(
-    _bell: &Condvar,
+    _woken: &Condvar,
     mutex: &'s Mutex<T, RANK>,
     guard: MutexGuard<'s, T>,
     _time: Duration,

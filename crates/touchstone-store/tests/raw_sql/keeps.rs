@@ -7,7 +7,7 @@ use touchstone_store::{Error, ErrorKind, Options, Record, Result};
 
 /// The writer went on to lock the other file with each of its transactions, and some snapshots knew it.
 #[test]
-fn an_attached_file_is_let_go_of_when_the_transaction_ends() -> Result<()> {
+fn an_attached_file_is_detached_when_the_transaction_ends() -> Result<()> {
     let (place, other) = (Place::new(), Place::new());
     let path = other.path.to_str().expect("it is a path").to_owned();
     let copied = place.store.write(|transaction| {
