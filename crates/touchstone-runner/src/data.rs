@@ -156,6 +156,8 @@ pub struct CaseData {
     first: Cell<u32>,
     /// The CRC-32 of every record and new state.
     crcs: OnceCell<Vec<u32>>,
+    /// The hits of the best possible pool, by its pages: every launch and every policy is judged beside the same one.
+    best: RefCell<BTreeMap<u64, u64>>,
 }
 
 /// The transactions of a `deliver` lane: from which new state, how many, and how many new states each.
@@ -196,6 +198,7 @@ impl CaseData {
             delivered: RefCell::default(),
             first: Cell::default(),
             crcs: OnceCell::new(),
+            best: RefCell::default(),
         })
     }
 
@@ -376,10 +379,13 @@ impl CaseData {
     /// begin with what the order says: caches that were left warm hold what nobody knows.
     pub fn best_hits(&self, case: &PlannedCase, pages: u64) -> Option<u64> {
         case.order.as_ref().filter(|_| case.cache != Cache::Warm)?;
+        if case.gets_of_slice() != case.gets_of_lane() {
+            return None;
+        }
         let before = case.operations_before() as usize;
         let slice = before..before + case.gets_of_lane() as usize;
-        (case.gets_of_slice() == case.gets_of_lane())
-            .then(|| best::hits(&self.operations[..before], &self.operations[slice], pages as usize))
+        let hits = || best::hits(&self.operations[..before], &self.operations[slice], pages as usize);
+        Some(*self.best.borrow_mut().entry(pages).or_insert_with(hits))
     }
 
     fn slice(&self, lane: &Lane) -> &[u32] {

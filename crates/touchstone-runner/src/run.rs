@@ -30,6 +30,7 @@ use touchstone::plan::{MIXED, Plan, PlannedArm, PlannedCase, PlannedLane, SLICE_
 use touchstone::record::file;
 use touchstone::sample::{Introduction, Launch, Outcome, Phase};
 use touchstone::statistics::{Estimate, LookedAt, median, settled};
+use touchstone::suite::Size;
 use touchstone::verdict::{correction, judged_together};
 use touchstone_protocol::{Hello, Verb};
 
@@ -51,9 +52,16 @@ const WARM_SLICES: u64 = 3;
 /// once, for writing into new blocks of a file costs more than writing over old ones.
 const WARM_MS_CALIBRATED: u64 = 16;
 
-/// The latency stretch, in slices of usual length, and its bound in operations: long enough for several checkpoints of a log.
-const LATENCY_SLICES: u64 = 50;
+/// The bound of the latency stretch, in operations.
 const LATENCY_OPERATIONS_MAX: u64 = 20_000;
+
+/// The latency stretch, in slices of usual length: long enough for several checkpoints of a log.
+fn latency_slices(size: Size) -> u64 {
+    match size {
+        Size::Quick => 20,
+        Size::Full => 50,
+    }
+}
 
 /// Who wants to know how far the run is.
 pub trait Progress {
@@ -365,7 +373,7 @@ impl<'p> CaseRun<'p> {
         in_progress.introduce(&players)?;
         in_progress.warm(&mut players, &mut random)?;
         in_progress.blocks(&mut players, probe, &mut random)?;
-        in_progress.latencies(&mut players, &mut random)?;
+        in_progress.latencies(&mut players, latency_slices(plan.size), &mut random)?;
         let medians = std::mem::take(&mut in_progress.medians);
         let lines = in_progress.leave(players)?;
         self.take(lines, &medians);
@@ -547,10 +555,10 @@ impl LaunchInProgress<'_, '_> {
 
     /// A longer stretch with the clock read after every operation, for cases of single short operations. It goes on where the slices
     /// ended: what they asked for an engine may have kept.
-    fn latencies(&mut self, players: &mut [Player<'_>], random: &mut Stream) -> Result<()> {
+    fn latencies(&mut self, players: &mut [Player<'_>], slices: u64, random: &mut Stream) -> Result<()> {
         let case = self.run.case;
         let usual = self.run.calibrated * u64::from(SLICE_MS) / u64::from(case.slice_ms);
-        let count = (usual.max(1) * LATENCY_SLICES).min(LATENCY_OPERATIONS_MAX);
+        let count = (usual.max(1) * slices).min(LATENCY_OPERATIONS_MAX);
         for index in random_order(players.len(), random) {
             let player = &mut players[index];
             let [lane] = player.arm.lanes.as_slice() else { continue };
