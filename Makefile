@@ -93,10 +93,10 @@ tools-sanitize: tools
 sync:
 	cargo build --profile deploy --locked --target-dir target --package touchstone-sync
 
-# Built as the command is, whose compiled parts it takes: in a fresh clone most of the time to a first answer is the build.
+# Nothing of it is optimised: in a fresh clone nearly all of the time to a first answer is the build.
 serve:
-	cargo build --release --locked --target-dir target --package touchstone-sync
-	target/release/touchstone-sync serve
+	cargo build --profile try --locked --target-dir target --package touchstone-sync
+	target/try/touchstone-sync serve
 
 build:
 	cargo build --release --locked --target-dir target --package touchstone-cli

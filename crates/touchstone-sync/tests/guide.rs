@@ -161,7 +161,7 @@ fn a_change_is_shared_by_the_guides_own_commands() {
     };
     let (_folder, store) = place();
     let service = Service::start(&store, &[]);
-    let commands = commands.replace("target/release/touchstone-sync", env!("CARGO_BIN_EXE_touchstone-sync"));
+    let commands = commands.replace("target/try/touchstone-sync", env!("CARGO_BIN_EXE_touchstone-sync"));
     let commands = commands.replace("http://127.0.0.1:8080", &service.address);
     let run = Command::new("bash")
         .args(["-e", "-c", &commands])
