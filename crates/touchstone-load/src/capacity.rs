@@ -34,11 +34,12 @@ pub enum Next {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub enum Found {
-    /// The highest rate that held and was confirmed, and the lowest that did not; none, where all rates that were allowed held.
+    /// The highest rate that held and was confirmed, and the lowest that did not; none, where all rates that were allowed held, or the
+    /// generator came to its own limits before one did not.
     Holds {
         /// Held.
         at: f64,
-        /// Did not.
+        /// Did not. It may be far above, where the generator came to its own limits between them.
         not_at: Option<f64>,
     },
     /// Not even the first rate held.
@@ -140,6 +141,14 @@ impl Search {
         }
         self.narrow();
         None
+    }
+
+    /// Goes on with the highest rate that held, for nothing can be found out above it: it is confirmed next. Returns whether one held.
+    pub fn settle(&mut self) -> bool {
+        if self.stage != Stage::Confirm && self.held.is_some() {
+            (self.stage, self.passes, self.failures) = (Stage::Confirm, 0, 0);
+        }
+        self.held.is_some()
     }
 
     /// The highest rate that has held, and the lowest that has not.
@@ -263,6 +272,19 @@ mod tests {
             let (held, failed) = search.bracket();
             assert_eq!(held == Some(doubted), holds, "{held:?} {doubted}");
             assert_eq!(failed == Some(doubted), !holds, "{failed:?} {doubted}");
+        }
+    }
+
+    /// Two processors held service and generator: of 12 steps five were doubted, and a search that had both ends of a bracket said nothing.
+    #[test]
+    fn a_search_that_is_settled_confirms_what_held() {
+        for (tops, not_at) in [(&[true, true][..], None), (&[true, true, false, false], Some(400.0))] {
+            let mut search = Search::new(100.0, 1e6, 0.05);
+            assert!(!search.clone().settle(), "nothing has held yet");
+            tops.iter().for_each(|held| assert_eq!(search.found(*held), None));
+            assert!(search.settle());
+            assert_eq!(search.next(), Next::Confirm(200.0));
+            assert_eq!(search.found(true), Some(Found::Holds { at: 200.0, not_at }));
         }
     }
 

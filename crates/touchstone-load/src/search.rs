@@ -31,7 +31,7 @@ pub struct Searched {
     pub limits: Limits,
     /// The answer; none, where the search did not come to one.
     pub found: Option<Found>,
-    /// Why there is none, but for a search that was stopped.
+    /// Why there is none, but for a search that was stopped; or why it is not known more closely: the generator came to its limits.
     pub doubts: Vec<String>,
     /// What was measured, in order.
     pub steps: Vec<Step>,
@@ -121,6 +121,9 @@ impl Searched {
         let asked = &self.scenario.capacity;
         let mut search = Search::new(asked.from, asked.to, asked.within);
         let after = self.steps.iter().map(|step| {
+            if step.is_confirmation {
+                search.settle();
+            }
             if step.doubts.is_empty() {
                 search.found(step.held);
             }
@@ -152,6 +155,15 @@ impl Searched {
         let limits = &self.limits;
         let rate = |rate: f64| count(rate.round());
         match self.found {
+            Some(Found::Holds { at, not_at }) if !self.doubts.is_empty() => {
+                let at = rate(at);
+                let not_at = not_at.map(|not_at| format!("; {} do not", rate(not_at))).unwrap_or_default();
+                let doubts = self.doubts.join("; ");
+                format!(
+                    "Capacity: at least {at} iterations a second hold {limits}{not_at}. Beyond {at} the search came to the generator's \
+                     limits: {doubts}.\n"
+                )
+            }
             Some(Found::Holds { at, not_at: Some(not_at) }) => {
                 let (at, not_at) = (rate(at), rate(not_at));
                 format!("Capacity: {at} iterations a second hold {limits}; {not_at} do not.\n")

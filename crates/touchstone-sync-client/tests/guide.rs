@@ -238,8 +238,7 @@ fn the_guides_commands_print_what_it_says() {
     let run = "cargo run --quiet -p touchstone-sync-client --example todo_list --";
     assert!(commands.contains(run), "{commands}");
     let commands = commands.replace(run, &example("todo_list").display().to_string());
-    let commands =
-        commands.replace("target/try/touchstone-sync token create --user ada", "printenv TOKEN");
+    let commands = commands.replace("target/try/touchstone-sync token create --user ada", "printenv TOKEN");
     let folder = tempfile::tempdir().unwrap();
     let mut shell = Command::new("bash");
     shell.args(["-e", "-c", &commands]).current_dir(&folder);

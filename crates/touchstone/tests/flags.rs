@@ -6,7 +6,7 @@ use made::{blank, part, slice};
 use touchstone::estimate::estimate;
 use touchstone::kit::{Contender, DurabilityClass};
 use touchstone::record::Record;
-use touchstone::sample::{Introduction, Noise, Probe};
+use touchstone::sample::{Introduction, Noise, Probe, SyncCount};
 use touchstone::suite::Cache;
 use touchstone::verdict::{FlagKind, judge};
 use touchstone_protocol::{Clock, Hello, Verb};
@@ -271,6 +271,25 @@ fn a_durable_commit_quicker_than_a_flush_is_doubted() {
     assert_eq!(commit(DurabilityClass::Strict, 2_000_000), [FlagKind::QuickerThanFlush]);
     assert_eq!(commit(DurabilityClass::Strict, 1_100_000), []);
     assert_eq!(commit(DurabilityClass::Consistent, 2_000_000), [], "it promises no flush");
+}
+
+/// As PocketBase does, which is written in Go: its flushes took a tenth of a millisecond, and were to take two.
+#[test]
+fn a_flush_that_was_to_be_replaced_and_reached_the_disk_is_told() {
+    let told = |flush_us: Option<u64>, recorded: fn(&mut SyncCount)| {
+        flags(|record| {
+            record.plan.cases[0].arms[0].flush_us = flush_us;
+            let mut count =
+                SyncCount { unavailable: None, commits: 41, ..SyncCount::unavailable(CASE, ARM, "") };
+            recorded(&mut count);
+            record.syncs.push(count);
+        })
+    };
+    let told_of = [FlagKind::FlushNotReplaced];
+    assert_eq!(told(Some(2000), |count| count.syncs = 41), told_of);
+    assert_eq!(told(Some(2000), |count| count.synchronous_writes = 41), told_of);
+    assert_eq!(told(Some(2000), |_| ()), []);
+    assert_eq!(told(None, |count| count.syncs = 41), [], "it flushes as it should");
 }
 
 #[test]

@@ -158,6 +158,10 @@ fn search(
             Judged::Ends => {
                 let is_own = |doubt: &str| outcome.doubts.iter().any(|own| is_same(own, doubt));
                 searched.doubts = searched.doubts_of_steps(is_own);
+                // What held below is an answer, if it holds once more.
+                if !is_confirmation && search.settle() {
+                    continue;
+                }
                 confirmed = (is_confirmation && held).then_some(outcome);
                 break;
             }

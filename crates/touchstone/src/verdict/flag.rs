@@ -78,6 +78,8 @@ pub enum FlagKind {
     PageCache,
     /// A commit that promises durability and is quicker than a flush.
     QuickerThanFlush,
+    /// A flush that was to take as long as it is told took as long as the disk needs.
+    FlushNotReplaced,
     /// The query plan of a get by key scans the table.
     GetsByScanning,
     /// Slices of a given count that are over before the processor's caches are warm.
@@ -128,6 +130,7 @@ impl fmt::Display for FlagKind {
             FlagKind::TimerTick => "timer tick",
             FlagKind::PageCache => "page cache",
             FlagKind::QuickerThanFlush => "quicker than a flush",
+            FlagKind::FlushNotReplaced => "flush not replaced",
             FlagKind::GetsByScanning => "gets by scanning",
             FlagKind::ShortSlices => "short slices",
             FlagKind::NoSteadyState => "no steady state",
@@ -165,6 +168,7 @@ pub(super) fn flags(plan: &Plan, statistics: &[CaseStatistics], subjects: &[Intr
                 timer_tick(arm),
                 page_cache(case, arm),
                 quicker_than_flush(case, planned, arm, measured.flush_ns),
+                flush_not_replaced(planned, arm),
                 gets_by_scanning(planned, arm),
                 short_slices(planned, arm),
                 beyond_cores(planned, arm),
@@ -330,6 +334,21 @@ fn quicker_than_flush(
             flush_ns / 1e6
         );
         (FlagKind::QuickerThanFlush, evidence)
+    })
+}
+
+/// The library that takes the place of a flush asks no disk, so what the recorder counts was asked for past it.
+fn flush_not_replaced(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
+    let flush_us = planned.flush_us?;
+    let recorded = arm.syncs.as_ref().filter(|recorded| recorded.unavailable.is_none())?;
+    let flushed = recorded.syncs + recorded.synchronous_writes;
+    (flushed > 0).then(|| {
+        let evidence = format!(
+            "a flush was to take {flush_us} µs and ask no disk, and {} recorded commits flushed {flushed} times: not by `fsync` or \
+             `fdatasync` of the C library, as programs in Go; its times are those of this disk",
+            recorded.commits
+        );
+        (FlagKind::FlushNotReplaced, evidence)
     })
 }
 

@@ -26,6 +26,7 @@ impl Held {
             devices: None,
             why: Some(why),
             doubts: Vec::new(),
+            beyond: Vec::new(),
             fault: None,
             search: None,
             limits: None,
@@ -58,7 +59,7 @@ impl Held {
         let why = held.fault.clone().or(held.why.clone());
         let Some(searched) = searched else { return Held { why, ..held } };
         let limits = searched.limits();
-        let Searched { found, mut doubts } = searched;
+        let Searched { found, mut doubts, beyond } = searched;
         if doubts.is_empty() && stood.answer.code() == Some(exit::INVALID.into()) {
             doubts.push("the load generator calls the search invalid".into());
         }
@@ -70,6 +71,7 @@ impl Held {
             devices: holds.map(|rate| rate * EVERY_S),
             why: holds.is_none().then(|| no_answer(&found)),
             doubts,
+            beyond,
             search: Some(folder.display().to_string()),
             limits,
             ..held
@@ -85,6 +87,7 @@ fn died(how: &str) -> String {
 pub(super) struct Searched {
     found: Value,
     doubts: Vec<String>,
+    beyond: Vec<String>,
 }
 
 impl Searched {
@@ -100,7 +103,10 @@ impl Searched {
     pub(super) fn read(folder: &Path) -> anyhow::Result<Option<Searched>> {
         let Ok(text) = std::fs::read_to_string(folder.join("capacity.json")) else { return Ok(None) };
         let found: Value = serde_json::from_str(&text)?;
-        let mut doubts = doubts_of(&found);
+        let has_answer = found.pointer("/found/holds").is_some();
+        // Of a search with an answer they are why it came no further.
+        let (mut doubts, beyond) =
+            if has_answer { (Vec::new(), doubts_of(&found)) } else { (doubts_of(&found), Vec::new()) };
         if let Ok(text) = std::fs::read_to_string(folder.join("outcome.json")) {
             let more = doubts_of(&serde_json::from_str(&text)?);
             // The search says behind each doubt how many of its steps had it.
@@ -109,7 +115,7 @@ impl Searched {
             let more: Vec<String> = more.into_iter().filter(|doubt| !is_told(doubt)).collect();
             doubts.extend(more);
         }
-        Ok(Some(Searched { found, doubts }))
+        Ok(Some(Searched { found, doubts, beyond }))
     }
 }
 
@@ -194,6 +200,15 @@ mod tests {
         assert_eq!(left(&[search, confirmed]).doubts, ["it sent late"]);
         let both = ("capacity.json", r#"{"found": null, "doubts": ["it sent late (2 of 9 steps)"]}"#);
         assert_eq!(left(&[both, confirmed]).doubts, ["it sent late (2 of 9 steps)"], "once");
+    }
+
+    /// Where service and generator share two processors, most searches end at the generator.
+    #[test]
+    fn why_a_search_came_no_further_is_no_doubt_of_its_answer() {
+        let found = r#"{"found": {"holds": {"at": 3200.0, "not_at": 4525.5}}, "doubts": ["it sent late (5 of 12 steps)"]}"#;
+        let search = left(&[("capacity.json", found), ("outcome.json", r#"{"doubts": []}"#)]);
+        assert_eq!(search.doubts, Vec::<String>::new());
+        assert_eq!(search.beyond, ["it sent late (5 of 12 steps)"]);
     }
 
     #[test]

@@ -48,6 +48,9 @@ pub struct Held {
     pub why: Option<String>,
     /// Why the answer cannot be believed: what the generator doubts of itself, each with how many steps had it.
     pub doubts: Vec<String>,
+    /// Why it may hold more than the highest rate that held: the generator came to its own limits above it, each with how many steps had it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beyond: Vec<String>,
     /// What went wrong with the service after it was searched.
     pub fault: Option<String>,
     /// The folder with the steps of the search and their page; none where the service could not be searched.

@@ -68,12 +68,14 @@ fn answer(held: &Held) -> String {
     let (Some(holds), Some(devices)) = (held.holds, held.devices) else {
         return format!("{invalid}no answer: {}", held.why.as_deref().unwrap_or("none"));
     };
-    let (least, not) = match held.fails {
-        Some(fails) => ("", format!(" ({} do not hold)", rate(fails))),
-        None => ("at least ", String::new()),
+    let not = held.fails.map_or(String::new(), |fails| format!(" ({} do not hold)", rate(fails)));
+    let least = if held.fails.is_none() || !held.beyond.is_empty() { "at least " } else { "" };
+    let beyond = match held.beyond.join("; ") {
+        none if none.is_empty() => none,
+        doubts => format!("; beyond that the search came to the load generator's limits: {doubts}"),
     };
     format!(
-        "{invalid}{least}{} iterations a second{not}: {least}{} devices, at one iteration in ten minutes each",
+        "{invalid}{least}{} iterations a second{not}: {least}{} devices, at one iteration in ten minutes each{beyond}",
         rate(holds),
         count(devices as u64)
     )
@@ -105,6 +107,7 @@ mod tests {
             devices: Some(28_728.0),
             why: None,
             doubts: doubts.iter().map(|doubt| (*doubt).to_owned()).collect(),
+            beyond: Vec::new(),
             fault: None,
             search: Some("there".into()),
             limits: Some("p99 < 1s, failures < 1%".into()),
@@ -127,6 +130,12 @@ mod tests {
             doubted
                 .starts_with("INVALID (it sent late): at least 47.88 iterations a second: at least 28,728"),
             "{doubted}"
+        );
+        let beyond = Held { beyond: vec!["it sent late (3 of 9 steps)".into()], ..held(Some(60.0), &[]) };
+        assert_eq!(
+            answer(&beyond),
+            "at least 47.88 iterations a second (60 do not hold): at least 28,728 devices, at one iteration in ten minutes each; beyond \
+             that the search came to the load generator's limits: it sent late (3 of 9 steps)"
         );
     }
 

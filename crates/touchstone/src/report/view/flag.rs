@@ -67,6 +67,9 @@ fn doubt(kind: FlagKind) -> (u8, &'static str) {
         FlagKind::QuickerThanFlush => {
             (9, "A commit promises to reach the disk and is quicker than the disk can be.")
         }
+        FlagKind::FlushNotReplaced => {
+            (9, "A flush took as long as the disk needs, and not as long as the case says.")
+        }
         FlagKind::GetsByScanning => {
             (10, "What gets one record by its key reads the table until it meets that key.")
         }
