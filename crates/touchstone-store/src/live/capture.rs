@@ -83,10 +83,10 @@ impl Capture {
         Capture { observed: Arc::clone(observed), ..Capture::default() }
     }
 
-    /// Begins to gather, if anything is watched.
+    /// Begins to gather, if anything is watched. Frees what an undone transaction has gathered.
     #[inline]
     pub(crate) fn begin(&self) {
-        self.is_on.set(false);
+        let was_undone = self.is_on.replace(false);
         self.counts.set(false);
         if let Some(topics) = self.observed.topics() {
             let mut changes = Vec::new();
@@ -95,6 +95,8 @@ impl Capture {
             self.counts.set(counted.contains(&true));
             self.open.replace(OpenCapture { topics, changes, counted, ..OpenCapture::default() });
             self.is_on.set(true);
+        } else if was_undone {
+            drop(self.open.take());
         }
     }
 
@@ -420,7 +422,56 @@ impl OpenCapture {
 #[cfg(test)]
 mod tests {
     use crate::live::changes::HELD_MAX;
-    use crate::{Record, Store};
+    use crate::{Error, ErrorKind, Record, Store};
+    use std::cell::Cell;
+
+    thread_local! {
+        /// How many records this thread has freed.
+        static WERE_FREED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// A record that counts its drops.
+    #[derive(Record)]
+    struct Counted {
+        #[record(key)]
+        id: i64,
+    }
+
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            WERE_FREED.set(WERE_FREED.get() + 1);
+        }
+    }
+
+    /// Regression: the records of an undone transaction were kept until a transaction began while something was watched.
+    #[test]
+    fn what_an_undone_transaction_has_gathered_is_freed_when_the_next_one_begins() -> crate::Result<()> {
+        let directory = tempfile::tempdir().expect("there is room");
+        let store = Store::open(directory.path().join("counted.db"))?;
+        let (kept, undone) = (Counted { id: 1 }, Counted { id: 2 });
+        store.insert(&kept)?;
+        let begins: [fn(&Store) -> crate::Result<()>; 3] = [
+            |store| store.write(|_| Ok(())),
+            |store| store.begin().map(drop),
+            |store| store.remove::<Counted>(&2).map(drop),
+        ];
+        for begin in begins {
+            let feed = store.feed()?;
+            let all = feed.query::<Counted>().watch()?;
+            let failed: crate::Result<()> = store.write(|transaction| {
+                transaction.insert(&undone)?;
+                Err(Error::new(ErrorKind::Invalid, "never mind"))
+            });
+            assert!(failed.is_err());
+            drop((all, feed));
+            store.wait_delivered()?;
+            assert!(!store.observed().is_any());
+            WERE_FREED.set(0);
+            begin(&store)?;
+            assert_eq!(WERE_FREED.get(), 1);
+        }
+        Ok(())
+    }
 
     #[derive(Record, Clone, Debug, PartialEq)]
     struct Dot {
