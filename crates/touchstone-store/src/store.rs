@@ -164,7 +164,8 @@ impl Store {
     ///
     /// # Errors
     /// If the file cannot be written; if another process, or another `Store` of the file, holds the write lock for
-    /// longer than `busy_timeout`; if the calling thread is in a transaction of this store already
+    /// longer than `busy_timeout`; if the calling thread is in a transaction of this store already, or if live queries
+    /// call the code that writes, a record's own or a task's waker, while the transaction under way waits for them
     /// ([`Nested`](crate::ErrorKind::Nested)); if the file or its log was deleted, renamed or replaced
     /// ([`Replaced`](crate::ErrorKind::Replaced)); if the process that opened the store has forked and this is the child
     /// ([`Forked`](crate::ErrorKind::Forked)); or as `work` does.
@@ -254,7 +255,9 @@ impl Store {
 
     /// Returns when the updates of every commit that has returned are in the feeds that they concern. Commits of other
     /// processes may still be on their way. If the thread of live queries is idle, the calling thread does its work,
-    /// and may call a record's own code. It is for tests, and for programs that commit and look in one thread.
+    /// and may call a record's own code. It is for tests, and for programs that commit and look in one thread. While a
+    /// transaction waits here, a record's own code that live queries call cannot write: its [`write`](Store::write)
+    /// fails.
     ///
     /// ```
     /// # use touchstone_store_example::*; let (directory, store) = store()?;

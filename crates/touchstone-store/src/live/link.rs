@@ -4,8 +4,9 @@
 //! the inbox, the live thread while it begins a snapshot and empties the inbox. So the live thread has taken exactly
 //! those of the store's commits that its snapshot sees. Lock order: `hand_off`, then the list of topics, an interest's
 //! `known`, the readers or `inbox`. A round locks `hand_off`, so a thread that holds it never waits for a round
-//! ([`Within`]). `inbox` guards the state of the rounds: no thread is at work; one is, from `take` to `leave`; or the
-//! rounds have ended.
+//! ([`Within`]). A thread that has the turn may wait for a round, in which a record's own code may write: its write is then
+//! refused the turn ([`Turns::await_round`]). `inbox` guards the state of the rounds: no thread is at work; one is, from
+//! `take` to `leave`; or the rounds have ended.
 
 use super::capture::Captured;
 use super::changes::HELD_MAX;
@@ -19,6 +20,7 @@ use crate::engine::fork::Origin;
 use crate::engine::log::LogState;
 use crate::engine::pin::Pin;
 use crate::session::readers::Readers;
+use crate::session::turn::{AwaitedRound, Turns};
 use crate::types::error::{Error, ErrorKind, Result};
 use crate::types::sync::{
     Arc, Condvar, HAND_OFF, INBOX, LIVE_THREADS, Mutex, MutexGuard, SEEN, lock, try_lock, wait,
@@ -111,6 +113,7 @@ pub(crate) struct Shared {
     inbox: Mutex<Inbox, INBOX>,
     waiting: Condvar,
     pub(crate) room: Arc<Room>,
+    turns: Arc<Turns>,
     /// Whether a thread listens for commits of others.
     listens: bool,
     /// The state of the log after the last commit that the live thread has applied.
@@ -130,8 +133,8 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(readers: &Arc<Readers>, pin: &Arc<Pin>) -> Link {
-        let shared = Arc::new(Shared::new(pin.origin(), pin.index().is_some()));
+    pub(crate) fn new(readers: &Arc<Readers>, pin: &Arc<Pin>, turns: &Arc<Turns>) -> Link {
+        let shared = Arc::new(Shared::new(pin.origin(), turns, pin.index().is_some()));
         let live = Live::new(Arc::clone(&shared), Arc::clone(readers), pin.index());
         Link {
             rounds: Arc::new(Rounds::new(&shared, live)),
@@ -241,7 +244,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 }
 
 impl Shared {
-    pub(super) fn new(origin: Origin, listens: bool) -> Shared {
+    pub(super) fn new(origin: Origin, turns: &Arc<Turns>, listens: bool) -> Shared {
         Shared {
             origin,
             observed: Arc::default(),
@@ -249,6 +252,7 @@ impl Shared {
             inbox: Mutex::default(),
             waiting: Condvar::new(),
             room: Arc::default(),
+            turns: Arc::clone(turns),
             listens,
             seen: Mutex::new(None),
             is_stopping: AtomicBool::new(false),
@@ -330,11 +334,16 @@ impl Shared {
         work: impl FnOnce(&mut Live) -> Result<R> + Send + 'static,
     ) -> Result<R> {
         self.check_can_wait()?;
+        self.check_process()?;
         let (sender, receiver) = mpsc::sync_channel(1);
-        self.order(Box::new(move |live| {
-            let _ = sender.send(work(live));
-        }))?;
+        let asker = Asker { awaited: self.turns.await_round(), sender };
+        self.order(Box::new(move |live| asker.answer(work(live))))?;
         receiver.recv().unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// Whether the calling thread does a round.
+    pub(crate) fn is_in_round(&self) -> bool {
+        Within::is_in(self)
     }
 
     /// # Errors
@@ -441,6 +450,21 @@ impl Shared {
         drop(inbox);
         self.waiting.notify_one();
         left
+    }
+}
+
+/// A thread that waits for an answer of the live thread.
+struct Asker<R> {
+    /// Dropped before the sender: when the thread goes on, it waits for no round any more.
+    awaited: Option<AwaitedRound>,
+    sender: mpsc::SyncSender<Result<R>>,
+}
+
+impl<R> Asker<R> {
+    fn answer(self, result: Result<R>) {
+        let Asker { awaited, sender } = self;
+        drop(awaited);
+        let _ = sender.send(result);
     }
 }
 

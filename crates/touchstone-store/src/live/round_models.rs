@@ -75,7 +75,8 @@ fn helper(shared: &Arc<Shared>, told: &Arc<Told>) -> JoinHandle<()> {
 }
 
 fn meet() {
-    let (shared, told) = (Arc::new(Shared::new(Origin::here(), true)), Arc::new(Told::default()));
+    let shared = Arc::new(Shared::new(Origin::here(), &Arc::default(), true));
+    let told = Arc::new(Told::default());
     let live = live_thread(&shared, &told);
     let others = [writer(&shared), writer(&shared), helper(&shared, &told), helper(&shared, &told)];
     // Without a wake-up for each commit this would wait forever.

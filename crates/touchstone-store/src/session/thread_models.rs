@@ -5,7 +5,7 @@
 use crate::engine::lease::Lease;
 use crate::session::flush::Flushes;
 use crate::session::keeper_wakeup::{KeeperWakeup, Wishes};
-use crate::session::turn::Turns;
+use crate::session::turn::{NoTurn, Turns};
 use crate::types::error::{Error, ErrorKind, Result};
 use crate::types::sync::{Arc, Unranked as Mutex, lock};
 use shuttle::thread::{self, spawn};
@@ -110,6 +110,82 @@ fn a_turn_is_of_the_thread_that_goes_on_with_it() {
             thread::yield_now();
         }
         goes_on.join().expect("it does not panic");
+    });
+}
+
+/// Regression: a record's own code wrote in a round of live queries, and waited for the turn, while the owner of the turn
+/// waited for that round.
+#[test]
+fn a_round_that_the_owner_of_the_turn_waits_for_does_not_wait_for_the_turn() {
+    explore(|| {
+        let turns = Arc::new(Turns::default());
+        let turn = turns.take().expect("it is not nested");
+        let of_round = Arc::clone(&turns);
+        let round = spawn(move || of_round.take_as(|| true).err());
+        let of_writer = Arc::clone(&turns);
+        let writer = spawn(move || of_writer.take().err());
+        let awaited = turns.await_round();
+        assert_eq!(round.join().expect("it does not panic"), Some(NoTurn::AwaitedByOwner));
+        drop(awaited);
+        drop(turn);
+        assert_eq!(writer.join().expect("it does not panic"), None, "a writer keeps its place");
+    });
+}
+
+/// The round is refused if the owner waits for it, and gets the turn if the owner goes on without it.
+#[test]
+fn a_round_waits_for_an_owner_that_does_not_wait_for_it() {
+    explore(|| {
+        let turns = Arc::new(Turns::default());
+        let turn = turns.take().expect("it is not nested");
+        let of_round = Arc::clone(&turns);
+        let round = spawn(move || of_round.take_as(|| true).err());
+        let of_other = Arc::clone(&turns);
+        // It waits for no round while it has the turn.
+        let other = spawn(move || of_other.await_round().is_none());
+        drop(turn);
+        assert!(turns.await_round().is_none());
+        assert_eq!(round.join().expect("it does not panic"), None);
+        assert!(other.join().expect("it does not panic"));
+    });
+}
+
+/// A thread of the queue comes before the round, and waits for it once it has the turn.
+#[test]
+fn a_round_does_not_wait_for_a_later_owner_that_waits_for_it() {
+    explore(|| {
+        let turns = Arc::new(Turns::default());
+        let turn = turns.take().expect("it is not nested");
+        let of_round = Arc::clone(&turns);
+        let round = spawn(move || drop(of_round.take_as(|| true)));
+        let of_next = Arc::clone(&turns);
+        let next = spawn(move || {
+            let _turn = of_next.take().expect("it is not nested");
+            let _awaited = of_next.await_round();
+            round.join().expect("it does not panic");
+        });
+        drop(turn);
+        next.join().expect("it does not panic");
+    });
+}
+
+/// The owner waited for the round, and another thread went on with the turn, which does not wait for it.
+#[test]
+fn a_round_waits_for_the_thread_that_goes_on_with_the_turn() {
+    explore(|| {
+        let turns = Arc::new(Turns::default());
+        std::mem::forget(turns.take().expect("it is not nested"));
+        let awaited = turns.await_round();
+        let of_next = Arc::clone(&turns);
+        let next = spawn(move || {
+            of_next.pass_to_me();
+            let of_round = Arc::clone(&of_next);
+            let round = spawn(move || of_round.take_as(|| true).err());
+            drop(of_next.resume());
+            round.join().expect("it does not panic")
+        });
+        assert_eq!(next.join().expect("it does not panic"), None);
+        drop(awaited);
     });
 }
 

@@ -57,7 +57,7 @@ pub enum ErrorKind {
     /// whose key was changed; a condition on the columns of another type; a statement that this call does not accept.
     Invalid,
     /// The calling thread is in a transaction of this store already; or code that live queries call has used live
-    /// queries.
+    /// queries, or has written while the transaction under way waited for live queries.
     Nested,
     /// The snapshot has expired: the log reached `log_bytes_max`.
     Expired,

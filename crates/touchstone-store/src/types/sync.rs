@@ -31,7 +31,7 @@
 //! | `TURNSTILE` | whether a listener's callback runs | `MAILBOX` |
 //! | `ROOM` | how many writers wait for full feeds | |
 //! | `WISHES` | what the keeper is asked for | `KEEPER_THREAD`, `ROUND`, `HAND_OFF` |
-//! | `TURN` | the owner of the turn, and the queue of writers | `SESSION`, `HAND_OFF`, in debug assertions |
+//! | `TURN` | the owner of the turn, and the queue of writers | `ROUND`; `SESSION` and `HAND_OFF` in debug assertions |
 //! | `CALLED` | whether a waiting writer was called to its turn | |
 //! | `FLUSHES` | how far commits are flushed | |
 //!

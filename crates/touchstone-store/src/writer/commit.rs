@@ -38,7 +38,7 @@ use crate::session::keeper::Keeper;
 use crate::session::keeper_wakeup::KeeperWakeup;
 use crate::session::leased::Leased;
 use crate::session::readers::Readers;
-use crate::session::turn::{Turn, Turns};
+use crate::session::turn::{NoTurn, Turn, Turns};
 use crate::session::yielding::Yielding;
 use crate::session::{Role, Session};
 use crate::table::Section;
@@ -114,12 +114,12 @@ impl WritePath {
             path: path.to_owned(),
             options: options.clone(),
             index: pin.index(),
-            turns,
+            turns: Arc::clone(&turns),
             yielding: Yielding::new(pin.index()),
             flushes,
             log: Mutex::new(None),
             keeper,
-            live: Link::new(readers, pin),
+            live: Link::new(readers, pin, &turns),
             session: Mutex::new(None),
             pin: Arc::clone(pin),
         }
@@ -267,10 +267,7 @@ impl WritePath {
         }
         self.pin.look()?;
         self.live.shared.room.wait(self.options.busy_timeout).map_err(|_| full())?;
-        let turn = self.turns.take().map_err(|_| {
-            let why = "this thread is in a transaction already, and would wait for itself (use the transaction, or a savepoint of it)";
-            Error::new(ErrorKind::Nested, why)
-        })?;
+        let turn = self.turns.take_as(|| self.live.shared.is_in_round()).map_err(nested)?;
         // After a failed flush, earlier frames of the log may be lost, and later commits with them; no thread empties the
         // log any more.
         self.pin.check_flushed()?;
@@ -452,6 +449,19 @@ impl Drop for OpenTransaction<'_> {
             self.call.abandon();
         }
     }
+}
+
+#[cold]
+fn nested(why: NoTurn) -> Error {
+    let why = match why {
+        NoTurn::AlreadyMine => {
+            "this thread is in a transaction already, and would wait for itself (use the transaction, or a savepoint of it)"
+        }
+        NoTurn::AwaitedByOwner => {
+            "live queries call the code that writes, a record's own or a task's waker, and the transaction under way waits for them: each would wait for the other (write on another thread and do not wait for it, or let no transaction wait for live queries)"
+        }
+    };
+    Error::new(ErrorKind::Nested, why)
 }
 
 #[cold]

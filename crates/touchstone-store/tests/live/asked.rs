@@ -1,10 +1,13 @@
 //! Live queries that are asked by the code that they call.
 
 use crate::acting::{Acting, Acts};
-use crate::store;
+use crate::{store, task};
 use std::cell::{Cell, RefCell};
 use std::sync::Mutex;
-use touchstone_store::{ErrorKind, Record, Result, Store};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::Duration;
+use touchstone_store::{Error, ErrorKind, Record, Result, Store};
 
 thread_local! {
     static ASKED: Cell<bool> = const { Cell::new(false) };
@@ -119,5 +122,76 @@ fn a_store_that_is_asked_within_a_commit_to_another_is_not_waited_for() -> Resul
     BOTH.set(Some([asked.clone(), other]));
     asked.write(|transaction| transaction.sql(|sql| sql.execute("update passed set asks = 2", ())))?;
     assert_eq!(ANSWER.get(), Some(ErrorKind::Nested));
+    Ok(())
+}
+
+/// What a record's own code does once on the live thread: it says that it is there, writes, and tells the outcome.
+struct Errand {
+    store: Store,
+    is_there: Sender<()>,
+    outcome: Sender<Option<Error>>,
+}
+
+static ERRAND: Mutex<Option<Errand>> = Mutex::new(None);
+
+/// Reading it on the live thread writes.
+#[derive(Clone, Debug, PartialEq)]
+struct Writing;
+
+impl Acts for Writing {
+    fn reading(_number: i64) {
+        if thread::current().name() != Some("touchstone-live") {
+            return;
+        }
+        let errand = ERRAND.lock().expect("nobody panics").take();
+        if let Some(Errand { store, is_there, outcome }) = errand {
+            is_there.send(()).expect("it is awaited");
+            outcome.send(store.insert(&task(1, 1, None)).err()).expect("it is awaited");
+        }
+    }
+}
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Written {
+    #[record(key)]
+    id: i64,
+    writes: Acting<Writing>,
+}
+
+/// The outcome of a write on the live thread, while another thread's transaction does what `within` does.
+fn write_on_the_live_thread(within: fn(&Store) -> Result<()>) -> Result<Option<Error>> {
+    /// Nobody waits so long unless it is forever.
+    const LONG: Duration = Duration::from_secs(120);
+    let (_directory, store) = store();
+    store.insert(&Written { id: 1, writes: Acting::new(1) })?;
+    let feed = store.feed()?;
+    let ((is_there, arrival), (outcome, outcomes), (ended, end)) = (channel(), channel(), channel());
+    *ERRAND.lock().expect("nobody panics") = Some(Errand { store: store.clone(), is_there, outcome });
+    thread::spawn(move || {
+        let mut watching = None;
+        let written = store.write(|_| {
+            watching = Some(thread::spawn(move || feed.query::<Written>().watch().map(drop)));
+            arrival.recv().expect("the live thread reads the record");
+            within(&store)
+        });
+        let watched = watching.map(|watching| watching.join().expect("it does not panic"));
+        ended.send(written.and(watched.unwrap_or(Ok(())))).expect("it is awaited");
+    });
+    let outcome = outcomes.recv_timeout(LONG).expect("no two threads wait for each other");
+    end.recv_timeout(LONG).expect("the transaction goes on")?;
+    Ok(outcome)
+}
+
+/// Regression: a record's own code, which the live thread called, waited for its turn to write, and the transaction that
+/// had the turn waited for the live thread.
+#[test]
+fn a_write_on_the_live_thread_fails_only_while_a_transaction_waits_for_live_queries() -> Result<()> {
+    let waits: [fn(&Store) -> Result<()>; 2] = [Store::wait_delivered, |store| store.feed().map(drop)];
+    for wait in waits {
+        let error = write_on_the_live_thread(wait)?.expect("each would wait for the other");
+        assert_eq!(error.kind(), ErrorKind::Nested);
+        assert!(error.to_string().contains("write on another thread"), "{error}");
+    }
+    assert_eq!(write_on_the_live_thread(|_| Ok(()))?.map(|error| error.to_string()), None);
     Ok(())
 }
