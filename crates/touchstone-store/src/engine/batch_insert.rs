@@ -1,5 +1,7 @@
 //! Batch insert through a virtual table whose rows are the records of a batch: one `insert into t select … from` it
 //! inserts them all. It costs less than to bind, step and reset a statement for each record. Values are not copied.
+//! Triggers and views of the file may not name the table: a connection has it after its first batch, and it has rows
+//! within one statement.
 
 use super::statement::{Bound, Statement};
 use crate::types::cells::{Cell, Cells};
@@ -158,7 +160,10 @@ unsafe extern "C" fn connect(
         let columns: Vec<String> = (0..(*feed).width).map(|at| format!("c{at}")).collect();
         let declaration =
             CString::new(format!("create table feed({})", columns.join(","))).unwrap_or_default();
-        let code = ffi::sqlite3_declare_vtab(connection, declaration.as_ptr());
+        let mut code = ffi::sqlite3_declare_vtab(connection, declaration.as_ptr());
+        if code == ffi::SQLITE_OK {
+            code = ffi::sqlite3_vtab_config(connection, ffi::SQLITE_VTAB_DIRECTONLY);
+        }
         if code == ffi::SQLITE_OK {
             let made = Box::new(InsertTable { base: std::mem::zeroed(), feed });
             *table = Box::into_raw(made).cast();

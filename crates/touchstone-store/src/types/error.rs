@@ -290,6 +290,13 @@ fn remedy_of_io(code: i32) -> &'static str {
 
 /// The remedy for a failure that SQLite reports by its message alone.
 fn remedy_of(words: &str) -> &'static str {
+    /// SQLite's words where a trigger or a view of the file names the table of a batch (`BatchInsert::name`): on a
+    /// connection that has the table, and on one that does not.
+    const OWN_TABLE: [&str; 2] =
+        ["unsafe use of virtual table \"touchstone_feed_", "no such table: main.touchstone_feed_"];
+    if OWN_TABLE.iter().any(|start| words.starts_with(start)) {
+        return " (it is the store's own, and a trigger or a view of the file names it: drop that trigger or view)";
+    }
     if words.starts_with("no such table: ") {
         return " (the table of a type is there once a record of it was written)";
     }

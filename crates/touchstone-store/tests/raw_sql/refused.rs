@@ -153,6 +153,36 @@ fn settings_can_be_read() {
     }
 }
 
+/// Regression: a trigger could name the table by which the store inserts a batch. A single insert, which ran the trigger,
+/// failed until the store had inserted a batch, and the error named the remedy for a type's table.
+#[test]
+fn a_trigger_or_a_view_of_the_file_does_not_name_the_store_s_own_table() {
+    let is_refused = |result: Result<()>| {
+        let error = result.expect_err("the table is the store's own");
+        assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+        let words = ["touchstone_feed_3", "drop that trigger or view"];
+        assert!(words.iter().all(|word| error.to_string().contains(word)), "{error}");
+    };
+    let place = Place::new();
+    let sql = "create table taken (id, title);
+        create trigger takes after insert on task begin insert into taken select c0, c1 from touchstone_feed_3; end;
+        create view seen as select c0 from touchstone_feed_3";
+    place.write(sql).expect("SQLite looks at the names when they are used");
+    let many: Vec<Task> = (1000..1005).map(task).collect();
+    is_refused(place.store.insert_all(&many).map(drop));
+    is_refused(place.store.insert(&task(1000)));
+    is_refused(place.write("select * from seen"));
+    is_refused(place.read("select * from seen"));
+    // No connection has the table yet.
+    let place = place.reopen();
+    is_refused(place.store.insert(&task(1000)));
+    assert_eq!(place.store.count(), ROWS);
+    place.write("drop trigger takes; drop view seen; drop table taken").expect("they are dropped");
+    place.store.insert_all(&many).expect("nothing names the table any more");
+    place.write("delete from task where id >= 1000").expect("they are there");
+    is_well(place, sql);
+}
+
 /// What is refused of the store's own file is another file's to say.
 #[test]
 fn an_attached_file_has_a_version_of_its_own() {
