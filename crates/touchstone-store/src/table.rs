@@ -184,14 +184,14 @@ impl Table {
     pub(crate) fn reach_of(&self, columns: impl IntoIterator<Item = usize>) -> usize {
         columns.into_iter().filter_map(|column| self.place(column)).map(|place| place + 1).max().unwrap_or(0)
     }
+}
 
-    /// Adds the key of the row to an error.
-    pub(crate) fn name_row(&self, error: Error, cells: &Cells<'_>) -> Error {
-        let skipped = usize::from(self.is_shared);
-        let keys: Vec<String> =
-            (skipped..skipped + self.shape.keys).filter_map(|at| cells.get(at)).map(show).collect();
-        error.context(format_args!("{} {}", self.shape.name, keys.join(", ")))
-    }
+/// Adds the key of a row to an error. The key follows the skipped values.
+#[cold]
+pub(crate) fn name_row(shape: &Shape, error: Error, cells: &Cells<'_>, skipped: usize) -> Error {
+    let keys: Vec<String> =
+        (skipped..skipped + shape.keys).filter_map(|at| cells.get(at)).map(show).collect();
+    error.context(format_args!("{} {}", shape.name, keys.join(", ")))
 }
 
 /// A type's own table, or the section of the shared table that is one named collection. All named collections of a type

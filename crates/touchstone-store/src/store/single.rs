@@ -4,7 +4,7 @@ use super::{Inner, Store};
 use crate::session::access::{Access, CollectionRef};
 use crate::session::leased::Leased;
 use crate::table::Section;
-use crate::types::error::Result;
+use crate::types::error::{Error, Result};
 use crate::types::record::{Finds, Record, Shape};
 use crate::writer::records;
 use crate::writer::session::WriteCall;
@@ -36,6 +36,7 @@ impl Store {
             shape,
             |call, table| records::insert(call, table, record),
             |transaction| transaction.shaped(shape).insert(record),
+            |error| records::name_record(shape, error, record),
         )
     }
 
@@ -76,6 +77,7 @@ impl Store {
             shape,
             |call, table| records::put(call, table, record),
             |transaction| transaction.shaped(shape).put(record),
+            |error| records::name_record(shape, error, record),
         )
     }
 
@@ -118,6 +120,7 @@ impl Store {
             shape,
             |call, table| records::replace(call, table, record),
             |transaction| transaction.shaped(shape).replace(record),
+            |error| records::name_record(shape, error, record),
         )
     }
 
@@ -145,6 +148,7 @@ impl Store {
             shape,
             |call, table| records::remove::<T, _>(call, table, key),
             |transaction| transaction.shaped::<T>(shape).remove(key),
+            |error| error,
         )
     }
 
@@ -206,8 +210,9 @@ impl Store {
         shape: &'static Shape,
         statement: impl FnOnce(WriteCall<'_>, &Section) -> Result<R>,
         whole: impl FnOnce(&mut Transaction<'_>) -> Result<R>,
+        name: impl FnOnce(Error) -> Error,
     ) -> Result<R> {
-        self.inner.writes.alone(shape, statement, whole)
+        self.inner.writes.alone(shape, statement, whole, name)
     }
 }
 

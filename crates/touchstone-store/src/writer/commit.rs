@@ -156,12 +156,14 @@ impl WritePath {
     }
 
     /// Runs one statement as a transaction of its own if the table is ready and the file is not locked; otherwise a
-    /// transaction, which makes the table ready, or waits for the lock.
+    /// transaction, which makes the table ready, or waits for the lock. If that cannot begin, `name` adds to the error
+    /// what the statement adds to its own errors.
     pub(crate) fn alone<R>(
         &self,
         shape: &'static Shape,
         statement: impl FnOnce(WriteCall<'_>, &Section) -> Result<R>,
         whole: impl FnOnce(&mut Transaction<'_>) -> Result<R>,
+        name: impl FnOnce(Error) -> Error,
     ) -> Result<R> {
         let turn = self.turn()?;
         let result = {
@@ -185,7 +187,14 @@ impl WritePath {
                 self.end(turn, false)?;
                 Ok(result)
             }
-            None => self.write_in(turn, whole),
+            None => {
+                let mut has_begun = false;
+                let result = self.write_in(turn, |transaction| {
+                    has_begun = true;
+                    whole(transaction)
+                });
+                result.map_err(|error| if has_begun { error } else { name(error) })
+            }
         }
     }
 

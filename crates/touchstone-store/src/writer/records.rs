@@ -5,10 +5,10 @@ use super::session::{WriteCall, WriteSession};
 use crate::engine::statement::Statement;
 use crate::session::access::{Access, CollectionRef};
 use crate::session::{self, refused};
-use crate::table::{Section, Table};
+use crate::table::{Section, Table, name_row};
 use crate::types::cells::{Cell, Cells};
 use crate::types::error::{Error, Result};
-use crate::types::record::{Finds, Record};
+use crate::types::record::{Finds, Record, Shape};
 
 /// A type's records in one collection, to write.
 pub(crate) struct RecordWriter<'s, T> {
@@ -185,7 +185,7 @@ fn write<T: Record>(
     statement.bound(&cells, |statement| {
         call.capture
             .follow_if_acting(call.session, || statement.run())
-            .map_err(|error| table.name_row(error, &cells))?;
+            .map_err(|error| name_row(table.shape, error, &cells, skipped))?;
         let changed = statement.changes() > 0;
         if changed {
             if is_new {
@@ -243,7 +243,7 @@ fn feed<'r, T: Record>(
         (Err(error), None) => error,
     };
     Err(match last {
-        Some(record) => name_record(table, error, record),
+        Some(record) => name_record(table.shape, error, record),
         None => error.context(format_args!("a record of `{}`", table.shape.name)),
     })
 }
@@ -261,11 +261,10 @@ fn note_new<T: Record>(call: WriteCall<'_>, table: &Section, record: &T, is_ther
 
 /// Adds to an error the record that it is about.
 #[cold]
-fn name_record<T: Record>(table: &Section, error: Error, record: &T) -> Error {
+pub(crate) fn name_record<T: Record>(shape: &Shape, error: Error, record: &T) -> Error {
     let mut cells = Cells::default();
-    table.begin_row(&mut cells);
     record.write_key(&mut cells);
-    table.name_row(error, &cells)
+    name_row(shape, error, &cells, 0)
 }
 
 /// The records in the order of their keys; records of one key stay in the given order. The table's B-tree is then

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use touchstone_store::{ErrorKind, Options, Store, Transaction};
+use touchstone_store::{ErrorKind, Options, Result, Store, Transaction};
 
 const ROLE: &str = "TOUCHSTONE_TEST_ROLE";
 const FILE: &str = "TOUCHSTONE_TEST_FILE";
@@ -165,7 +165,13 @@ fn a_process_that_holds_the_lock_is_waited_for_so_long_and_no_longer() {
     let mut other = start("hold", &place.path);
     other.hear("holding");
     let account = Account { id: 1, balance: 1 };
-    assert_eq!(store.put(&account).expect_err("it is locked").kind(), ErrorKind::Busy);
+    let singly: [fn(&Store, &Account) -> Result<()>; 3] =
+        [Store::insert, Store::put, |store, account| store.replace(account).map(drop)];
+    for write in singly {
+        let error = write(&store, &account).expect_err("it is locked");
+        assert_eq!(error.kind(), ErrorKind::Busy);
+        assert!(error.to_string().starts_with("account 1: "), "it names its record: {error}");
+    }
     assert_eq!(store.put_all([&account]).expect_err("it is locked").kind(), ErrorKind::Busy);
     assert_eq!(store.write(|_| Ok(())).expect_err("it is locked").kind(), ErrorKind::Busy);
     assert_eq!(store.read(total).expect("reads do not wait"), 0);
