@@ -9,6 +9,8 @@
 mod contents;
 mod listener;
 mod room;
+#[cfg(test)]
+pub(super) mod sample;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
 

@@ -2,7 +2,8 @@
 //! Each test runs thousands of times, in another order each time, and a thread that waits forever is a failure. To run
 //! this: `make hand-offs`.
 
-use crate::live::mailbox::{Batch, Ended, Mailbox, Mode, Overflow, Room, Slot, Supersede, listen};
+use crate::live::mailbox::sample::{Boxes, Change, every};
+use crate::live::mailbox::{Batch, Ended, Mailbox, Mode, Overflow, Room, Slot, listen};
 use crate::types::sync::{Arc, AtomicU64, Ordering, Unranked as Mutex, lock};
 use shuttle::future;
 use shuttle::thread::{self, JoinHandle, spawn};
@@ -21,28 +22,9 @@ fn explore(test: fn()) {
     shuttle::check_dfs(test, Some(ORDERS));
 }
 
-/// A change from the state that the receiver had to the state that it gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Change {
-    from: u64,
-    to: u64,
-}
-
-impl Supersede for Change {
-    fn supersede(&mut self, older: &mut Change) {
-        self.from = older.from;
-    }
-}
-
-type Boxes = Mailbox<Change, String>;
-
 fn mailbox(mode: Mode) -> (Arc<Boxes>, Arc<Room>) {
     let room = Arc::new(Room::default());
     (Arc::new(Mailbox::new(mode, Arc::clone(&room))), room)
-}
-
-fn every(batches: usize, overflow: Overflow) -> Mode {
-    Mode::Every { batches, overflow }
 }
 
 /// Puts an update of a transaction for each of the subscriptions.

@@ -2,6 +2,7 @@
 //! thread waits until it is parked.
 
 use super::room::NoRoom;
+use super::sample::{Boxes, Change, every};
 use super::*;
 use crate::types::sync::Arc;
 use proptest::prelude::*;
@@ -11,30 +12,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::Wake;
 use std::thread::{self, JoinHandle};
 
-/// A change from the state that the receiver had to the state that it gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Change {
-    from: u64,
-    to: u64,
-}
-
-impl Supersede for Change {
-    fn supersede(&mut self, older: &mut Change) {
-        self.from = older.from;
-    }
-}
-
-type Boxes = Mailbox<Change, String>;
-
 /// So long that a test that waits until its end has failed.
 const LONG: Duration = Duration::from_secs(60);
 
 fn mailbox(mode: Mode) -> Arc<Boxes> {
     Arc::new(Mailbox::new(mode, Arc::default()))
-}
-
-fn every(batches: usize, overflow: Overflow) -> Mode {
-    Mode::Every { batches, overflow }
 }
 
 fn change(from: u64, to: u64) -> Change {

@@ -1,0 +1,22 @@
+//! The update of the mailbox's tests and models, and the mailbox that has it.
+
+use super::{Mailbox, Mode, Overflow, Supersede};
+
+/// A change from the state that the receiver had to the state that it gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+impl Supersede for Change {
+    fn supersede(&mut self, older: &mut Change) {
+        self.from = older.from;
+    }
+}
+
+pub(crate) type Boxes = Mailbox<Change, String>;
+
+pub(crate) fn every(batches: usize, overflow: Overflow) -> Mode {
+    Mode::Every { batches, overflow }
+}
