@@ -56,7 +56,7 @@ impl ChangedSettings {
     }
 
     /// # Safety
-    /// As for [`put_back`](Changed::put_back).
+    /// As for [`put_back`](ChangedSettings::put_back).
     #[cold]
     unsafe fn put_all_back(&self, connection: *mut ffi::sqlite3) {
         let changed = self.0.get();
