@@ -2,6 +2,7 @@
 
 mod admin;
 mod backup;
+mod open;
 mod owner;
 mod serve;
 mod token;
@@ -134,8 +135,7 @@ impl Kept {
             Class::Strict => Durability::Strict,
             Class::Consistent => Durability::Consistent,
         };
-        let store = Options::new().durability(durability).create(create).open(&self.store);
-        store.with_context(|| format!("cannot open {}", self.store.display()))
+        Ok(open::open(&self.store, Options::new().durability(durability).create(create))?)
     }
 
     /// The URL, where it is none of a file.

@@ -99,6 +99,48 @@ fn a_service_that_cannot_begin_says_why() {
     }
 }
 
+/// Found by an attacker: an error named the file three times, once in each layer's words, and its remedy stood behind the third.
+#[test]
+fn an_error_of_a_file_names_it_once_with_the_cause_and_the_remedy() {
+    let (folder, store) = place();
+    let service = Service::start(&store, &[]);
+    let [text, cut, missing, there] =
+        ["text", "cut.db", "no/folder.db", "there.db"].map(|name| folder.path().join(name));
+    std::fs::write(&text, "no store at all, and longer than the head of one: ".repeat(20)).unwrap();
+    std::fs::write(&cut, "").unwrap();
+    std::fs::write(folder.path().join("cut.db-wal"), "commits").unwrap();
+    std::fs::write(&there, "a file").unwrap();
+    let [store, text, cut, missing, there] =
+        [&store, &text, &cut, &missing, &there].map(|path| path.to_str().unwrap());
+    for (words, file, cause) in [
+        (vec!["serve", "--store", missing], missing, "unable to open database file (is it there"),
+        (vec!["token", "list", "--store", missing], missing, "unable to open database file (is it there"),
+        (vec!["serve", "--store", text], text, "no encrypted store"),
+        (vec!["token", "list", "--store", text], text, "no encrypted store"),
+        (vec!["serve", "--store", cut], cut, ": it is empty, and the log beside it is not"),
+        (vec!["backup", there, "--store", store], there, "it is there already"),
+        (
+            vec!["restore", missing, "--store", "other.db"],
+            missing,
+            "unable to open database file (is it there",
+        ),
+        (vec!["admin", "compact", "--store", missing], missing, "No such file"),
+        (vec!["admin", "compact", "--store", store], store, "open elsewhere"),
+    ] {
+        let ended = program().args(&words).output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let times = said.matches(file).count() - said.matches(&format!("{file}-wal")).count();
+        assert!(times == 1 && said.contains(cause), "{words:?}: {times} times: {said}");
+    }
+    // A relative path is told from the root: a log of a service says in which folder it looked.
+    let ended =
+        program().current_dir(folder.path()).args(["token", "list", "--store", "text"]).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(said.matches("text").count(), 1, "{said}");
+    assert!(said.contains(text), "{said}");
+    drop(service);
+}
+
 #[test]
 fn a_database_is_backed_up_by_its_own_programs() {
     for verb in ["backup", "restore"] {

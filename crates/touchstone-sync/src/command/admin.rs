@@ -1,10 +1,11 @@
 //! `touchstone-sync admin`: what is kept, for the service's owner.
 
+use super::open;
 use super::owner::Owner;
 use super::token::told;
 use super::{Kept, print, wait};
 use crate::storage::{Room, Usage};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::{Args, Subcommand};
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
@@ -134,8 +135,9 @@ impl Compact {
         }
         let store = &self.kept.store;
         let owner = Owner::of(store);
-        Store::change_key(store, Options::new(), Options::new())
-            .with_context(|| format!("cannot write {} anew: end the service first", store.display()))?;
+        let what = || format!("cannot write {} anew: end the service first", store.display());
+        let written = Store::change_key(store, Options::new(), Options::new());
+        written.map_err(|error| open::told(&what(), store, &error))?;
         if let Some(owner) = owner {
             owner.check(store, "the file before it");
         }

@@ -1,6 +1,7 @@
 //! `touchstone-sync backup` and `restore`: a copy of the store, and a store of a copy.
 
 use super::Kept;
+use super::open::{open, told};
 use super::owner::Owner;
 use crate::storage::embedded::Embedded;
 use anyhow::{Context, Result, bail};
@@ -30,9 +31,7 @@ pub(super) struct Restore {
 impl Backup {
     pub(super) fn run(self) -> Result<()> {
         self.kept.check_file()?;
-        let store = Options::new().create(false).open(&self.kept.store);
-        let store = store.with_context(|| format!("cannot open {}", self.kept.store.display()))?;
-        store.backup(&self.to).with_context(|| format!("cannot back up to {}", self.to.display()))
+        copy(&open(&self.kept.store, Options::new().create(false))?, &self.to, "back up to")
     }
 }
 
@@ -46,16 +45,15 @@ impl Restore {
                 there.display()
             );
         }
-        let backup = Options::new().create(false).read_only(true).open(&self.from);
-        let backup = backup.with_context(|| format!("cannot open {}", self.from.display()))?;
+        let backup = open(&self.from, Options::new().create(false).read_only(true))?;
         // Until the histories are new it has another name: a store in its place is one that was restored whole.
         let unfinished = to.with_added_extension("restoring");
         for left in beside(&unfinished).into_iter().chain([unfinished.clone()]) {
             // What a restore has left that was killed.
             let _ = fs::remove_file(left);
         }
-        backup.backup(&unfinished).with_context(|| format!("cannot write {}", unfinished.display()))?;
-        Embedded::begin_histories(&Store::open(&unfinished)?)?;
+        copy(&backup, &unfinished, "write")?;
+        Embedded::begin_histories(&open(&unfinished, Options::new())?)?;
         if let Some(left) = beside(&unfinished).into_iter().find(|path| path.exists()) {
             bail!(
                 "{} was not copied into the store when it was closed: look at the disk, and restore again",
@@ -71,6 +69,12 @@ impl Restore {
         }
         Ok(())
     }
+}
+
+/// Copies a store to a new file; `doing` says for what.
+fn copy(store: &Store, to: &Path, doing: &str) -> Result<()> {
+    let copied = store.backup(to);
+    Ok(copied.map_err(|error| told(&format!("cannot {doing} {}", to.display()), to, &error))?)
 }
 
 /// Files that SQLite has beside a store: whoever opens the store takes them for its own.

@@ -1,0 +1,35 @@
+//! How a command opens the store's file, and how it tells what failed of a file: the file, the cause and the remedy, each once.
+
+use std::path::{Path, absolute};
+use touchstone_store::{Error, Options, Result, Store};
+
+/// Opens the store.
+///
+/// # Errors
+/// As [`Options::open`], told for whoever has started the command.
+pub(super) fn open(path: &Path, options: Options) -> Result<Store> {
+    // A relative path says little to whoever reads a log.
+    let named = absolute(path).unwrap_or_else(|_| path.to_owned());
+    options.open(path).map_err(|error| told(&format!("cannot open {}", named.display()), path, &error))
+}
+
+/// What the store says of a file, behind words that name the file.
+pub(super) fn told(what: &str, path: &Path, error: &Error) -> Error {
+    Error::new(error.kind(), format!("{what}: {}", without_path(path, error)))
+}
+
+/// What the store says of a file without the file's path: the store says it before the cause, and SQLite once more behind its own words.
+fn without_path(path: &Path, error: &Error) -> String {
+    let mut words = error.to_string();
+    let from_root = absolute(path).unwrap_or_default();
+    for path in [from_root.as_path(), path].into_iter().filter(|path| !path.as_os_str().is_empty()) {
+        let path = path.display();
+        let told = words.split_once(&format!(" {path}: "));
+        if let Some((_, cause)) = told.filter(|(doing, _)| !doing.contains(": ")) {
+            words = cause.to_owned();
+        }
+        words = words.replacen(&format!("file: {path} ("), "file (", 1);
+        words = words.replacen(&format!("{path} is "), "it is ", 1);
+    }
+    words
+}
