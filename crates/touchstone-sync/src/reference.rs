@@ -5,7 +5,7 @@ use crate::http::body::SMALL_BYTES_MAX;
 use crate::http::watch::UNASKED_MAX;
 use crate::limits::{CONNECTIONS, Limits, NAME_BYTES_MAX, PAGE, PAGE_MAX, REMEMBER};
 use crate::problem::{DETAIL_BYTES_MAX, Kind, Said};
-use crate::serve::{END_WITHIN, HEAD_WITHIN, IDLE_FOR};
+use crate::serve::{END_WITHIN, HEAD_WITHIN, IDLE_FOR, LISTEN_WITHIN};
 use crate::storage::decide::GIVEN_BACK_BYTES_MAX;
 use crate::storage::embedded::TURNS;
 use crate::storage::postgres::pages::PASSED_OVER;
@@ -184,6 +184,11 @@ fn of_connections() -> Vec<Limit> {
 }
 
 fn of_storages() -> Vec<Limit> {
+        fixed(
+            "time for an older service to listen no more at the address",
+            time(LISTEN_WITHIN),
+            Beyond::Words("`serve` ends with status 74"),
+        ),
     let told = Beyond::Told;
     vec![
         fixed("requests that wait in a queue before the storage", number(WAITING), told(Kind::Busy)),

@@ -20,6 +20,9 @@ pub(crate) const HEAD_WITHIN: Duration = Duration::from_secs(10);
 /// How long a connection may wait for its next request.
 pub(crate) const IDLE_FOR: Duration = Duration::from_secs(75);
 
+/// How long an address is waited for that is in use: an older service that was told to end may listen yet.
+pub(crate) const LISTEN_WITHIN: Duration = Duration::from_secs(2);
+
 /// How long the last bytes of streams may take.
 const STREAMS_END_WITHIN: Duration = Duration::from_secs(1);
 

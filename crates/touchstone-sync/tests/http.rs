@@ -8,6 +8,9 @@ mod served;
 mod support;
 
 use serde_json::json;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::Stdio;
 use support::{Service, place, program};
 
 mod on_a_file {
@@ -76,7 +79,7 @@ fn a_service_that_cannot_begin_says_why() {
     let text = text.to_str().unwrap();
     let store = store.to_str().unwrap();
     for (more, status, words) in [
-        (vec!["serve", "--listen", &busy, "--store", store], 74, "cannot listen on"),
+        (vec!["serve", "--listen", &busy, "--store", store], 74, "where another program listens: end it"),
         (vec!["serve", "--store", text], 65, "cannot open"),
         (vec!["serve", "--store", "/nowhere/at/all.db"], 66, "cannot open /nowhere/at/all.db"),
         (vec!["serve", "--listen", "nowhere", "--store", store], 64, "--listen"),
@@ -139,6 +142,26 @@ fn an_error_of_a_file_names_it_once_with_the_cause_and_the_remedy() {
     assert_eq!(said.matches("text").count(), 1, "{said}");
     assert!(said.contains(text), "{said}");
     drop(service);
+}
+
+/// Found by an attacker: a service that was started right after the SIGTERM of the one before found that one listening yet, and ended.
+#[test]
+fn an_address_that_an_older_service_has_yet_is_waited_for() {
+    let (_folder, store) = place();
+    let older = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = older.local_addr().unwrap().to_string();
+    let mut command = program();
+    command.args(["serve", "--listen", &address, "--store"]).arg(&store).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.contains(&format!("{address} is in use, and waited for")), "{line}");
+    drop(older);
+    let serves = said.lines().map(Result::unwrap).find(|line| line.contains("serving "));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(serves.is_some_and(|line| line.contains(&address)), "it serves once the address is free");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::Kept;
 use crate::http::{App, Origin};
 use crate::identity::Tokens;
 use crate::limits::{Limits, REMEMBER};
-use crate::serve::{Tls, serve};
+use crate::serve::{LISTEN_WITHIN, Tls, serve};
 use crate::storage::Storage;
 use crate::upkeep;
 use anyhow::{Context, Result, anyhow};
@@ -12,14 +12,17 @@ use clap::Args;
 use futures_util::FutureExt;
 use jiff::SignedDuration;
 use metrics_exporter_prometheus::PrometheusHandle;
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal};
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
+
+/// How often an address is tried that is in use.
+const LISTEN_EVERY: Duration = Duration::from_millis(10);
 
 /// Serve until SIGINT or SIGTERM
 #[derive(Args, Debug)]
@@ -77,7 +80,24 @@ async fn end_when_broken(storage: Arc<dyn Storage>, app: App) -> anyhow::Error {
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))
+    let (began, mut is_waiting) = (Instant::now(), false);
+    loop {
+        let listening = TcpListener::bind(address);
+        let is_in_use = listening.as_ref().is_err_and(|error| error.kind() == ErrorKind::AddrInUse);
+        if !is_in_use || began.elapsed() >= LISTEN_WITHIN {
+            let remedy = if is_in_use {
+                ", where another program listens: end it, or give another address"
+            } else {
+                ""
+            };
+            return listening.with_context(|| format!("cannot listen on {address}{remedy}"));
+        }
+        if !is_waiting {
+            tracing::info!("{address} is in use, and waited for: an older service may be ending");
+            is_waiting = true;
+        }
+        std::thread::sleep(LISTEN_EVERY);
+    }
 }
 
 impl Serve {
