@@ -7,6 +7,7 @@ mod devices;
 mod download;
 mod full;
 mod health;
+mod integer;
 mod object;
 mod origins;
 mod page;

@@ -88,7 +88,7 @@ problems! {
         "register with the name of a device that is no more";
     /// The request is not what the OpenAPI document says.
     Malformed: "malformed", UNPROCESSABLE_ENTITY, "The request makes no sense",
-        "do not send it again as it is; where one change is wrong, `detail` begins with its place, as `changes[3]`";
+        "do not send it again as it is; where one change is wrong, `detail` begins with its place, as `changes[3]` or `changes[3].base`";
     /// The body is longer than is taken, or the versions that would be given back are.
     TooLong: "too-long", PAYLOAD_TOO_LARGE, "The request is too long",
         "send fewer changes at a time";

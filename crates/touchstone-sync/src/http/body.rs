@@ -50,14 +50,25 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
         drop(permits.split(permits.num_permits().saturating_sub(bytes.len())));
         match serde_json::from_slice::<Object<T>>(&bytes) {
             Ok(Object(value)) => Ok(Body { value, room: permits, _share: share }),
-            Err(error) => {
-                Err(Problem::new(Kind::Malformed, format!("the body is not as it has to be: {error}")))
-            }
+            Err(error) => Err(malformed::<T>(&bytes, &error)),
         }
     }
 }
 
 /// The bytes of a body, for each of which there is room.
+/// A body that is not understood. Where it is JSON, and a part of it is another than it has to be, `detail` begins with the place of that part:
+/// the body is read once more to know it, as places are not kept while bodies are read that are as they have to be.
+fn malformed<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> Problem {
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let again = serde_path_to_error::deserialize::<_, Object<T>>(&mut json);
+    let place = again.err().map(|error| error.path().to_string()).filter(|place| place != ".");
+    let detail = match place {
+        Some(place) if error.is_data() => format!("`{place}`: it is not as it has to be: {error}"),
+        _ => format!("the body is not as it has to be: {error}"),
+    };
+    Problem::new(Kind::Malformed, detail)
+}
+
 async fn read(mut body: axum::body::Body, room: &mut Room<'_>) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {

@@ -3,6 +3,7 @@
 use super::App;
 use super::answer::{Version, counted};
 use super::asking::Downloading;
+use super::integer;
 use crate::change;
 use crate::clock;
 use crate::limits::{PAGE, PAGE_MAX};
@@ -20,13 +21,13 @@ use utoipa::ToSchema;
 #[into_params(parameter_in = Query)]
 pub(super) struct Wanted {
     /// Those after this revision.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "integer::in_query")]
     #[param(format = "uint64", maximum = 18446744073709551615_u64)]
     cursor: u64,
     /// At most so many.
-    #[serde(default = "page")]
-    #[param(minimum = 1, maximum = 1000, default = 100)]
-    limit: u32,
+    #[serde(default = "page", deserialize_with = "integer::in_query")]
+    #[param(value_type = u32, minimum = 1, maximum = 1000, default = 100)]
+    limit: u64,
     /// Only what other devices than the asking one have made.
     #[serde(default)]
     others: bool,
@@ -46,8 +47,15 @@ pub(super) struct Page {
     more: bool,
 }
 
-fn page() -> u32 {
-    PAGE
+fn page() -> u64 {
+    PAGE.into()
+}
+
+/// A query that is not understood. What axum says begins with the parameter.
+fn malformed(error: &QueryRejection) -> Problem {
+    let words = error.body_text();
+    let words = words.strip_prefix("Failed to deserialize query string: ").unwrap_or(&words);
+    Problem::new(Kind::Malformed, format!("the query is not as it has to be: {words}"))
 }
 
 /// The page, and the device that it is given to.
@@ -95,12 +103,13 @@ pub(super) async fn download(
     downloading: Downloading,
     wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Result<Response, Problem> {
-    let Query(wanted) = wanted.map_err(|error| Problem::new(Kind::Malformed, error.body_text()))?;
-    if !(1..=PAGE_MAX).contains(&wanted.limit) {
-        let detail = format!("`limit` is {}, and a page has 1 to {PAGE_MAX} versions", wanted.limit);
-        return Err(Problem::new(Kind::Malformed, detail));
-    }
+    let Query(wanted) = wanted.map_err(|error| malformed(&error))?;
     let Wanted { cursor, limit, others, history } = wanted;
+    let limit =
+        u32::try_from(limit).ok().filter(|limit| (1..=PAGE_MAX).contains(limit)).ok_or_else(|| {
+            let detail = format!("`limit` is {limit}, and a page has 1 to {PAGE_MAX} versions");
+            Problem::new(Kind::Malformed, detail)
+        })?;
     let (client, page) =
         page_of(&app, downloading, change::Download { cursor, limit, others, history }).await?;
     app.presence.was_given(client, page.cursor);

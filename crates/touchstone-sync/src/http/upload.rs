@@ -4,6 +4,7 @@ use super::App;
 use super::answer::{Version, counted};
 use super::asking::Asking;
 use super::body::Body;
+use super::integer;
 use super::object::Object;
 use crate::change;
 use crate::limits::{Limits, NAME_BYTES_MAX};
@@ -26,7 +27,7 @@ pub(super) struct Upload {
     changes: Vec<Object<Change>>,
     /// Up to which revision the device has seen the user's changes. Versions of other devices beyond it are given back where this
     /// upload takes their place.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "integer::revision")]
     #[schema(format = "uint64", maximum = 18446744073709551615_u64)]
     seen: u64,
     /// The history that the device's revisions are of.
@@ -48,7 +49,7 @@ pub(super) struct Change {
     #[serde(default)]
     deleted: bool,
     /// The revision that the device changed, 0 for an object that it made. Where the object has another, nothing of the upload is stored.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "integer::revision_or_null")]
     #[schema(format = "uint64", maximum = 18446744073709551615_u64)]
     base: Option<u64>,
     /// A name that the device made for this change, 1 to 256 bytes of UTF-8: what was stored under it is not stored again.

@@ -22,6 +22,7 @@ macro_rules! every_answer_is_given {
             a_client_that_closes_its_side_behind_its_request_is_answered,
             a_stream_ends_with_its_token_and_others_go_on,
             what_makes_no_sense_is_told_in_problem_details,
+            a_revision_that_is_no_integer_is_told_with_its_place,
             nobody_is_answered_without_a_token_that_is_valid,
             a_stranger_takes_no_room_and_is_answered_before_its_body,
             who_asks_too_much_is_told_when_to_come_again,
@@ -265,6 +266,8 @@ pub fn what_makes_no_sense_is_told_in_problem_details(place: &Place) {
         (r#"{"changes":[["a","1"]]}"#, 422, "malformed", "expected an object"),
         (r#"{"changes":[{"id":"a","data":"1","base":-1}]}"#, 422, "malformed", "-1"),
         (r#"{"changes":[{"id":"a","data":"1","base":7}]}"#, 409, "conflict", "not at the base"),
+        (r#"{"changes":[{"id":"a","data":"1"},{"id":7}]}"#, 422, "malformed", "`changes[1].id`: "),
+        (r#"{"changes":[{"id":"a","data":"1"}"#, 422, "malformed", "the body is not as it has to be: EOF"),
         (r#"{"changes":[{"id":"a","data":"1"}],"history":"other"}"#, 409, "other-history", "full"),
         (&long_id, 422, "malformed", "257 bytes"),
         (&long_data, 422, "malformed", "1048577 bytes"),
@@ -307,6 +310,45 @@ pub fn what_makes_no_sense_is_told_in_problem_details(place: &Place) {
 }
 
 pub fn nobody_is_answered_without_a_token_that_is_valid(place: &Place) {
+/// Found by an attacker: `2369229.0` was refused with *expected u64*, and nothing said of which number that was. `detail` says where it is, and what is
+/// wanted.
+pub fn a_revision_that_is_no_integer_is_told_with_its_place(place: &Place) {
+    let service = place.service(&[]);
+    let phone = service.device(&service.token("ada"), "phone");
+    let numbers = ["2369229.0", "1e3", "-1", "18446744073709551616", "\"7\"", "0.5"];
+    for (place, body) in [
+        ("`seen`: ", r#"{"changes":[{"id":"a","data":"1"}],"seen":N}"#),
+        ("`changes[1].base`: ", r#"{"changes":[{"id":"a","data":"1"},{"id":"b","data":"1","base":N}]}"#),
+    ] {
+        for number in numbers {
+            let body = body.replace('N', number);
+            let (status, problem) = phone.send("/v1/sync/delta", body.as_bytes(), &[]).unwrap();
+            assert_eq!((status, &problem["type"]), (422, &json!("/problems/malformed")), "{body}: {problem}");
+            let detail = problem["detail"].as_str().unwrap();
+            let is_said =
+                detail.starts_with(place) && detail.contains("an integer from 0 to 18446744073709551615");
+            assert!(is_said, "{body}: {detail}");
+        }
+    }
+    for number in numbers.map(|number| number.replace('"', "%22")) {
+        for name in ["cursor", "limit"] {
+            let (status, problem) = phone.get(&format!("/v1/sync/delta?{name}={number}"));
+            assert_eq!(
+                (status, &problem["type"]),
+                (422, &json!("/problems/malformed")),
+                "{number}: {problem}"
+            );
+            let detail = problem["detail"].as_str().unwrap();
+            assert!(
+                detail.contains(&format!("{name}: it is `")) && detail.contains("an integer"),
+                "{detail}"
+            );
+        }
+    }
+    let null = r#"{"changes":[{"id":"a","data":"1","base":null}]}"#;
+    assert_eq!(phone.send("/v1/sync/delta", null.as_bytes(), &[]).unwrap().0, 200);
+}
+
     let service = place.service(&[]);
     let token = service.token("ada");
     service.device(&token, "phone");
