@@ -83,7 +83,11 @@ fn of_requests() -> Vec<Limit> {
         ),
         fixed("an object's data", bytes(data_bytes), told(Kind::Malformed)),
         fixed("changes of an upload", number(changes), told(Kind::Malformed)),
-        fixed("the body of an upload, unpacked", bytes(body_bytes), told(Kind::TooLong)),
+        fixed(
+            "the body of an upload, before and after it is unpacked",
+            bytes(body_bytes),
+            told(Kind::TooLong),
+        ),
         fixed("the body of a registration", bytes(SMALL_BYTES_MAX), told(Kind::TooLong)),
         fixed("time for a body to come", time(body_time), told(Kind::TooSlow)),
         fixed(

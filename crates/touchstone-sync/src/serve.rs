@@ -50,7 +50,8 @@ pub async fn serve(app: App, listening: TcpListener, tls: Option<Tls>) -> Result
     let signals = [interrupted.context("no signals")?, terminated.context("no signals")?];
     tokio::spawn(end(app.clone(), handle.clone(), signals));
     let (origins, streaming) = (app.origins.clone(), app.streaming.clone());
-    let service = allowing(surrounded(router(app)), &origins).into_make_service();
+    let body_bytes = app.limits.body_bytes;
+    let service = allowing(surrounded(router(app), body_bytes), &origins).into_make_service();
     match tls {
         None => {
             let server = axum_server::from_tcp(listening)?.acceptor(MayLeave);

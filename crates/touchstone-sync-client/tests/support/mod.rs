@@ -302,7 +302,7 @@ fn app(storage: &Arc<Embedded>, limits: &Limits) -> (App, Router) {
     let app = App::new(Arc::clone(&storage), Arc::new(Tokens::of(storage)), limits.clone());
     // The example's page is opened as a file.
     let origins = ["null".parse().expect("that is one")];
-    (app.clone(), allowing(surrounded(router(app)), &origins))
+    (app.clone(), allowing(surrounded(router(app), limits.body_bytes), &origins))
 }
 
 /// A patience that no test has to wait for.

@@ -8,8 +8,9 @@ use crate::problem::{Kind, Problem};
 use crate::storage::Account;
 use axum::extract::{FromRequest, Request};
 use axum::http::header;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, LengthLimitError};
 use serde::de::DeserializeOwned;
+use std::error::Error;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
@@ -55,7 +56,6 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     }
 }
 
-/// The bytes of a body, for each of which there is room.
 /// A body that is not understood. Where it is JSON, and a part of it is another than it has to be, `detail` begins with the place of that part:
 /// the body is read once more to know it, as places are not kept while bodies are read that are as they have to be.
 fn malformed<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> Problem {
@@ -69,17 +69,29 @@ fn malformed<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> Pr
     Problem::new(Kind::Malformed, detail)
 }
 
+/// The bytes of a body, for each of which there is room.
 async fn read(mut body: axum::body::Body, room: &mut Room<'_>) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame
-            .map_err(|error| Problem::new(Kind::Malformed, format!("the body cannot be read: {error}")))?;
+        let frame = frame.map_err(|error| unread(&error, room.limit))?;
         // Trailers say nothing here.
         let Ok(data) = frame.into_data() else { continue };
         room.reach(bytes.len() + data.len())?;
         bytes.extend_from_slice(&data);
     }
     Ok(bytes)
+}
+
+/// Why a body cannot be read to its end: it is longer than a packed one may be, or is no packed one.
+fn unread(error: &axum::Error, limit: usize) -> Problem {
+    match is_of_length(error) {
+        true => too_long(limit),
+        false => Problem::new(Kind::Malformed, format!("the body cannot be read: {error}")),
+    }
+}
+
+fn is_of_length(error: &(dyn Error + 'static)) -> bool {
+    error.is::<LengthLimitError>() || error.source().is_some_and(is_of_length)
 }
 
 /// Refuses what is no JSON, and what is packed in a way that is not known: what is known was unpacked before.

@@ -2,10 +2,12 @@
 
 use crate::problem::{Kind, Problem};
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, map_response};
 use axum::response::{IntoResponse, Response};
+use http_body_util::Limited;
 use metrics::{counter, gauge, histogram};
 use std::any::Any;
 use std::time::Instant;
@@ -37,8 +39,9 @@ const HEADERS: [(HeaderName, &str); 5] = [
     ),
 ];
 
-/// Surrounds the paths of a router.
-pub fn surrounded(router: Router) -> Router {
+/// Surrounds the paths of a router. What is packed has at most `body_bytes` bytes, as what is not: the limit of unpacked bytes bounds no body that
+/// unpacks to nothing, and unpacking takes time for each of its parts.
+pub fn surrounded(router: Router, body_bytes: usize) -> Router {
     let packed = SizeAbove::new(PACKED_FROM).and(NotForContentType::SSE);
     let mut router = router
         .layer(map_response(note_status))
@@ -46,7 +49,7 @@ pub fn surrounded(router: Router) -> Router {
         .layer(map_response(as_noted))
         .layer(RequestDecompressionLayer::new().pass_through_unaccepted(true))
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn(measured));
+        .layer(from_fn(move |request, next| measured(bounded(request, body_bytes), next)));
     for (name, value) in HEADERS {
         router = router.layer(SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value)));
     }
@@ -96,6 +99,14 @@ fn panicked(what: Box<dyn Any + Send>) -> Response {
         what.downcast_ref::<String>().map(String::as_str).or_else(|| what.downcast_ref::<&str>().copied());
     tracing::error!("a request panicked: {}", words.unwrap_or("without words"));
     Problem::new(Kind::Failed, "the service made a mistake; its log says which").into_response()
+}
+
+/// A request whose packed body breaks off behind so many bytes.
+fn bounded(request: Request, body_bytes: usize) -> Request {
+    match request.headers().contains_key(header::CONTENT_ENCODING) {
+        true => request.map(|body| Body::new(Limited::new(body, body_bytes))),
+        false => request,
+    }
 }
 
 /// Counts the request, and writes its line.

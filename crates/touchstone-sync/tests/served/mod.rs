@@ -25,6 +25,7 @@ macro_rules! every_answer_is_given {
             a_revision_that_is_no_integer_is_told_with_its_place,
             nobody_is_answered_without_a_token_that_is_valid,
             a_stranger_takes_no_room_and_is_answered_before_its_body,
+            a_packed_body_that_unpacks_to_nothing_has_an_end,
             who_asks_too_much_is_told_when_to_come_again,
             the_service_ends_when_it_is_asked_to_and_streams_end_with_it,
             the_document_has_every_path_and_the_program_prints_it,
@@ -265,9 +266,9 @@ pub fn what_makes_no_sense_is_told_in_problem_details(place: &Place) {
         (r#"[[["a","1"]]]"#, 422, "malformed", "expected an object"),
         (r#"{"changes":[["a","1"]]}"#, 422, "malformed", "expected an object"),
         (r#"{"changes":[{"id":"a","data":"1","base":-1}]}"#, 422, "malformed", "-1"),
-        (r#"{"changes":[{"id":"a","data":"1","base":7}]}"#, 409, "conflict", "not at the base"),
         (r#"{"changes":[{"id":"a","data":"1"},{"id":7}]}"#, 422, "malformed", "`changes[1].id`: "),
         (r#"{"changes":[{"id":"a","data":"1"}"#, 422, "malformed", "the body is not as it has to be: EOF"),
+        (r#"{"changes":[{"id":"a","data":"1","base":7}]}"#, 409, "conflict", "not at the base"),
         (r#"{"changes":[{"id":"a","data":"1"}],"history":"other"}"#, 409, "other-history", "full"),
         (&long_id, 422, "malformed", "257 bytes"),
         (&long_data, 422, "malformed", "1048577 bytes"),
@@ -309,7 +310,6 @@ pub fn what_makes_no_sense_is_told_in_problem_details(place: &Place) {
     assert_eq!(phone.follow(0), Vec::<Value>::new(), "nothing of it is stored");
 }
 
-pub fn nobody_is_answered_without_a_token_that_is_valid(place: &Place) {
 /// Found by an attacker: `2369229.0` was refused with *expected u64*, and nothing said of which number that was. `detail` says where it is, and what is
 /// wanted.
 pub fn a_revision_that_is_no_integer_is_told_with_its_place(place: &Place) {
@@ -349,6 +349,7 @@ pub fn a_revision_that_is_no_integer_is_told_with_its_place(place: &Place) {
     assert_eq!(phone.send("/v1/sync/delta", null.as_bytes(), &[]).unwrap().0, 200);
 }
 
+pub fn nobody_is_answered_without_a_token_that_is_valid(place: &Place) {
     let service = place.service(&[]);
     let token = service.token("ada");
     service.device(&token, "phone");
@@ -400,6 +401,37 @@ fn bodies_of_unknown_length_take_room_as_they_come(service: &Service, tablet: &D
         .collect();
     assert_eq!(tablet.post("/v1/sync/delta", &json!({"changes": [{"id": "b", "data": ""}]})).0, 200);
     drop(begun);
+}
+
+/// Found by an attacker: nothing bounded the packed bytes of a body that did not say its length, and parts that unpack to nothing reach no limit of
+/// unpacked bytes.
+pub fn a_packed_body_that_unpacks_to_nothing_has_an_end(place: &Place) {
+    let service = place.service(&[]);
+    let phone = service.device(&service.token("ada"), "phone");
+    // A frame of zstd with nothing in it.
+    let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 0, 1, 0, 0];
+    let answer = |frames: usize, end: &str| {
+        let mut connection = TcpStream::connect(service.address.trim_start_matches("http://")).unwrap();
+        let body = frame.repeat(frames);
+        write!(
+            connection,
+            "POST /v1/sync/delta HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\nx-client: phone\r\n\
+             content-type: application/json\r\ncontent-encoding: zstd\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n",
+            phone.token,
+            body.len()
+        )
+        .unwrap();
+        connection.write_all(&body).unwrap();
+        write!(connection, "\r\n{end}").unwrap();
+        let mut line = String::new();
+        BufReader::new(connection).read_line(&mut line).unwrap();
+        line
+    };
+    let most = (4 << 20) / frame.len();
+    let whole = answer(most, "0\r\n\r\n");
+    assert!(whole.starts_with("HTTP/1.1 422"), "it is as long as it may be, and no JSON: {whole}");
+    let begun = answer(most + 1, "");
+    assert!(begun.starts_with("HTTP/1.1 413"), "nobody waits for its end: {begun}");
 }
 
 /// Found by a reviewer: bodies of strangers took all the room, and every upload was told to come again.
