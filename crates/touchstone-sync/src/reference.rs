@@ -184,15 +184,15 @@ fn of_connections() -> Vec<Limit> {
             Beyond::Words("the stream ends"),
         ),
         fixed("time for answers that are under way when the service ends", time(END_WITHIN), closed),
-    ]
-}
-
-fn of_storages() -> Vec<Limit> {
         fixed(
             "time for an older service to listen no more at the address",
             time(LISTEN_WITHIN),
             Beyond::Words("`serve` ends with status 74"),
         ),
+    ]
+}
+
+fn of_storages() -> Vec<Limit> {
     let told = Beyond::Told;
     vec![
         fixed("requests that wait in a queue before the storage", number(WAITING), told(Kind::Busy)),

@@ -280,7 +280,10 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// Forgets the tokens whose name begins so. How many that were.
     async fn revoke(&self, name: &str) -> Result<u64>;
 
-    /// Forgets deletions and names of changes that were stored before a moment, in seconds since 1970. How many that were. A cursor from
+    /// The service's time, in seconds, which deletions and names of changes age by: it goes on while a service runs, whatever the wall clock does.
+    fn time(&self) -> i64;
+
+    /// Forgets deletions and names of changes that were stored before a moment of the service's time. How many that were. A cursor from
     /// before a deletion that is forgotten is refused from now on.
     async fn forget(&self, before: i64) -> Result<u64>;
 

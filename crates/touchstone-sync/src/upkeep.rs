@@ -1,6 +1,5 @@
 //! What the service does besides answering: it forgets what is old, and tells its metrics to whoever collects them.
 
-use crate::clock;
 use crate::http::App;
 use crate::storage::Storage;
 use anyhow::{Context, Result};
@@ -28,11 +27,11 @@ const SECONDS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
 /// Bounds of the histogram of groups, in uploads.
 const UPLOADS: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
-/// Forgets, again and again, deletions that were stored longer ago than this.
+/// Forgets, again and again, deletions and names of changes that were stored longer ago than this, by the service's own time.
 pub async fn forget(storage: Arc<dyn Storage>, after: Duration) {
     let after = i64::try_from(after.as_secs()).unwrap_or(i64::MAX);
     loop {
-        match storage.forget(clock::seconds().saturating_sub(after)).await {
+        match storage.forget(storage.time().saturating_sub(after)).await {
             Ok(0) => {}
             Ok(number) => tracing::info!(number, "forgot deletions and names of changes"),
             Err(error) => tracing::warn!("old deletions cannot be forgotten now: {error:?}"),

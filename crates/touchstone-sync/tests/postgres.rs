@@ -126,6 +126,32 @@ fn two_services_share_a_database() {
     });
 }
 
+/// As the file's own test: a wall clock that has jumped ahead by years since makes nothing old.
+#[test]
+fn a_wall_clock_that_jumps_makes_nothing_old() {
+    let Some(cluster) = cluster::shared() else { return };
+    let (name, url) = cluster.database();
+    let set_back = "update sync_applied set stored = stored - 315360000; update sync_object set stored = stored - 315360000";
+    let changes = || [rules::named("one", rules::set("a", "1")), rules::named("two", rules::delete("b"))];
+    for (place, time) in ["delete from sync_time", "update sync_time set seconds = seconds - 315360000"]
+        .into_iter()
+        .enumerate()
+    {
+        let user = place.to_string();
+        runtime().block_on(async {
+            let storage = connect(&url).await;
+            let phone = rules::device(&storage, &user, "phone").await;
+            let told = rules::stored(&storage, phone, changes()).await;
+            cluster
+                .print("psql", &["-q", "-v", "ON_ERROR_STOP=1", "-c", &format!("{set_back}; {time}"), &name]);
+            let next = connect(&url).await;
+            assert_eq!(next.forget(next.time() - 90 * 86_400).await.unwrap(), 0, "{time}");
+            assert_eq!(rules::stored(&next, phone, changes()).await, told, "it is not stored twice");
+            assert_eq!(next.forget(i64::MAX).await.unwrap(), 3, "two names and a deletion");
+        });
+    }
+}
+
 /// A trigger that fails a group for the sake of one object, with an error of this code, and counts how often the object was written.
 fn failing(code: &str) -> String {
     format!(

@@ -45,7 +45,7 @@ pub(super) struct Serve {
     /// Streams of `watch` of a user that may be open together
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().user_streams, env = "TOUCHSTONE_SYNC_USER_STREAMS")]
     user_streams: usize,
-    /// For how long deletions are remembered, such as `2160h`: a device that was away for longer fetches everything
+    /// For how long deletions and names of changes are remembered, such as `2160h`: a device that was away for longer fetches everything
     #[arg(long, value_name = "TIME", default_value = REMEMBER, env = "TOUCHSTONE_SYNC_REMEMBER")]
     remember: SignedDuration,
     /// The address and the port to tell metrics at, at the path `/metrics`; nowhere, unless said
@@ -79,6 +79,7 @@ async fn end_when_broken(storage: Arc<dyn Storage>, app: App) -> anyhow::Error {
     error.context("nothing more can be stored: look at the disk, and start the service again")
 }
 
+/// Listens, as soon as an older service does no longer that was told to end just now.
 fn listen(address: SocketAddr) -> Result<TcpListener> {
     let (began, mut is_waiting) = (Instant::now(), false);
     loop {

@@ -7,12 +7,14 @@ mod hub;
 mod life;
 mod schema;
 mod survey;
+mod time;
 
 use super::{
     Account, Client, DEVICES_MAX, Error, Known, Listed, PAGE_BYTES_MAX, Refusal, Result, Room, Storage,
     Usage, Watch, check_cursor, page_of,
 };
 use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
+use crate::clock::ServiceTime;
 use crate::token::TokenHash;
 use async_trait::async_trait;
 use group::Writer;
@@ -40,6 +42,7 @@ struct Inner {
     store: Store,
     writer: Writer,
     hub: Hub,
+    time: ServiceTime,
     /// Writes beside those of the writer that may wait together.
     turns: Semaphore,
     /// Whether the last that was to be written found no room.
@@ -55,11 +58,12 @@ struct Inner {
 struct Life {
     store: Store,
     service: u64,
+    time: ServiceTime,
 }
 
 impl Drop for Life {
     fn drop(&mut self) {
-        if let Err(error) = life::end(&self.store, self.service) {
+        if let Err(error) = life::end(&self.store, self.service, self.time.now()) {
             tracing::warn!("the store's end cannot be noted: {error}");
         }
     }
@@ -71,7 +75,8 @@ impl Embedded {
     /// # Errors
     /// When the system gives no threads, or the store no feed.
     pub fn new(store: Store) -> anyhow::Result<Embedded> {
-        Embedded::start(store, None)
+        let time = time::begin(&store)?;
+        Embedded::start(store, time, None)
     }
 
     /// Serves what a store holds. Where the system has lost power since it was served last, users have new histories.
@@ -79,24 +84,26 @@ impl Embedded {
     /// # Errors
     /// As for [`new`](Embedded::new), and when the store cannot be written.
     pub fn to_serve(store: Store) -> anyhow::Result<Embedded> {
-        let begun = life::begin(&store)?;
+        let time = time::begin(&store)?;
+        let begun = life::begin(&store, time.now())?;
         if begun.is_lost {
             tracing::warn!(
                 "the system was started again and the service had not ended: users have new histories, devices fetch everything"
             );
         }
-        let life = Life { store: store.clone(), service: begun.service };
-        Embedded::start(store, Some(life))
+        let life = Life { store: store.clone(), service: begun.service, time };
+        Embedded::start(store, time, Some(life))
     }
 
-    fn start(store: Store, life: Option<Life>) -> anyhow::Result<Embedded> {
+    fn start(store: Store, time: ServiceTime, life: Option<Life>) -> anyhow::Result<Embedded> {
         let hub = Hub::start(&store)?;
-        let writer = Writer::start(store.clone())?;
+        let writer = Writer::start(store.clone(), time)?;
         Ok(Embedded {
             inner: Arc::new(Inner {
                 store,
                 writer,
                 hub,
+                time,
                 turns: Semaphore::new(TURNS),
                 is_full: AtomicBool::new(false),
                 broken: watch::Sender::new(None),
@@ -314,8 +321,13 @@ impl Storage for Embedded {
         .await
     }
 
+    fn time(&self) -> i64 {
+        self.inner.time.now()
+    }
+
     async fn forget(&self, before: i64) -> Result<u64> {
-        let mut forgotten = 0;
+        let (time, mut forgotten) = (self.time(), 0);
+        self.write(move |transaction| time::note(transaction, time)).await?;
         loop {
             match self.write(move |transaction| forget::forget_some(transaction, before)).await? {
                 0 => return Ok(forgotten),

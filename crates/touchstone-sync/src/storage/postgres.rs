@@ -8,6 +8,7 @@ pub(crate) mod lease;
 mod life;
 pub(crate) mod pages;
 mod remembered;
+mod time;
 mod upload;
 mod who;
 mod write;
@@ -18,6 +19,7 @@ use super::{
     Storage, Usage, Watch,
 };
 use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
+use crate::clock::ServiceTime;
 use crate::token::{self, TokenHash};
 use address::Address;
 use anyhow::Context;
@@ -80,6 +82,7 @@ pub struct Postgres {
     pages: Batcher<Pages>,
     memory: Arc<Memory>,
     life: Arc<Life>,
+    time: ServiceTime,
     registry: Registry<()>,
     _looking: Arc<Looking>,
 }
@@ -123,9 +126,9 @@ impl Postgres {
         config.options(format!("{given} {PATIENCE} -c synchronous_commit={commit}"));
         let registry = Registry::new();
         let life = Arc::new(Life::new(address.clone(), !strict, registry.clone()));
-        begin(&address, &life).await?;
+        let time = begin(&address, &life).await?;
         let pool = Pool::new(&address, Arc::clone(&life), connections)?;
-        let writer = Writer::start(&pool, &registry, connections);
+        let writer = Writer::start(&pool, &registry, time, connections);
         let (who, devices) = (Batcher::start(&pool, connections), Batcher::start(&pool, connections));
         let pages = Batcher::start(&pool, connections);
         let looking = tokio::spawn(look(pool.clone(), registry.clone()));
@@ -137,6 +140,7 @@ impl Postgres {
             pages,
             memory: Arc::new(Memory::new()),
             life,
+            time,
             registry,
             _looking: Arc::new(Looking(looking)),
         })
@@ -147,16 +151,17 @@ impl Postgres {
     }
 }
 
-/// Makes the tables, and settles what a crash has left.
-async fn begin(address: &Address, life: &Life) -> anyhow::Result<()> {
+/// Makes the tables, settles what a crash has left, and goes on with the services' time.
+async fn begin(address: &Address, life: &Life) -> anyhow::Result<ServiceTime> {
     let (mut client, speaking) = address.dial().await.map_err(|error| {
         let advice = address.advice(&error);
         anyhow::Error::new(error).context(advice)
     })?;
     make_tables(&client).await.context("the tables of the service cannot be made")?;
     life.begin(&mut client).await.context("the database cannot be made ready")?;
+    let time = time::begin(&client).await.context("the time of what is stored cannot be read")?;
     speaking.abort();
-    Ok(())
+    Ok(time)
 }
 
 /// Processes that begin at once make the tables together, and one of them may be told that another has: it looks again.
@@ -445,7 +450,12 @@ impl Storage for Postgres {
         Ok(self.pool.rows(sql, &[&name]).await?.len() as u64)
     }
 
+    fn time(&self) -> i64 {
+        self.time.now()
+    }
+
     async fn forget(&self, before: i64) -> Result<u64> {
+        self.pool.rows(time::NOTE, &[&self.time()]).await?;
         let mut connection = self.pool.lease().await?;
         let forgotten = forget::forget(&mut connection, before).await.map_err(failed)?;
         connection.end();

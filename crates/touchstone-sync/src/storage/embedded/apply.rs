@@ -33,7 +33,7 @@ impl Lookup for Stored<'_, '_> {
     }
 }
 
-/// Applies an upload at a moment, in seconds since 1970; or says why it is refused, and has written nothing.
+/// Applies an upload at a moment of the service's time; or says why it is refused, and has written nothing.
 pub(super) fn apply(
     transaction: &mut Transaction<'_>,
     client: Client,

@@ -8,7 +8,7 @@ use touchstone_store::{Result, Transaction};
 /// Deletions and names of one transaction, so that uploads do not wait for long.
 const TOGETHER: u64 = 500;
 
-/// Forgets some of what was stored before a moment, in seconds since 1970. How many that were; none where nothing is left.
+/// Forgets some of what was stored before a moment of the service's time. How many that were; none where nothing is left.
 pub(super) fn forget_some(transaction: &mut Transaction<'_>, before: i64) -> Result<u64> {
     let deletions =
         transaction.query::<DeletionRow>().filter(|row| row.stored.lt(before)).limit(TOGETHER).all()?;

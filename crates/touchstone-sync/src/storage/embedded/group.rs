@@ -5,7 +5,7 @@
 
 use super::apply::apply;
 use crate::change::{Upload, Uploaded};
-use crate::clock;
+use crate::clock::ServiceTime;
 use crate::storage::gather::gather;
 use crate::storage::{Client, Error, Refusal, Result};
 use metrics::histogram;
@@ -43,9 +43,10 @@ impl Writer {
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub(super) fn start(store: Store) -> std::io::Result<Writer> {
+    pub(super) fn start(store: Store, time: ServiceTime) -> std::io::Result<Writer> {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        let thread = thread::Builder::new().name("uploads".into()).spawn(move || work(&store, waiting))?;
+        let thread =
+            thread::Builder::new().name("uploads".into()).spawn(move || work(&store, time, waiting))?;
         Ok(Writer { queue: Some(queue), thread: Some(thread) })
     }
 
@@ -85,20 +86,20 @@ fn ended() -> Error {
     Error::Failed(anyhow::anyhow!("the thread that writes uploads has ended"))
 }
 
-fn work(store: &Store, mut queue: mpsc::Receiver<Waiting>) {
+fn work(store: &Store, time: ServiceTime, mut queue: mpsc::Receiver<Waiting>) {
     while let Some(first) = queue.blocking_recv() {
         let group = gather(first, &mut queue, GROUP, |waiting| waiting.upload.bytes());
         // A panic is a mistake of the service. Those of the group are told that they were not answered; the others go on.
-        if catch_unwind(AssertUnwindSafe(|| commit(store, group))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| commit(store, time, group))).is_err() {
             tracing::error!("the writing of a group of uploads panicked");
         }
     }
 }
 
 /// Commits a group. Where one may have failed for all, each is tried alone, so that what one cannot have, the others have.
-fn commit(store: &Store, group: Vec<Waiting>) {
+fn commit(store: &Store, time: ServiceTime, group: Vec<Waiting>) {
     histogram!("touchstone_sync_group_uploads").record(u32::try_from(group.len()).unwrap_or(u32::MAX));
-    let answers = together(store, &group);
+    let answers = together(store, time, &group);
     match answers {
         Ok(answers) => {
             for (waiting, answer) in group.into_iter().zip(answers) {
@@ -108,7 +109,7 @@ fn commit(store: &Store, group: Vec<Waiting>) {
         }
         Err(error) if group.len() > 1 && is_of_one(&error) => {
             for waiting in group {
-                commit(store, vec![waiting]);
+                commit(store, time, vec![waiting]);
             }
         }
         Err(error) => {
@@ -125,8 +126,8 @@ fn is_of_one(error: &touchstone_store::Error) -> bool {
     matches!(error.kind(), Conflict | Damaged | Invalid | Mismatch | Refused | TooBig)
 }
 
-fn together(store: &Store, group: &[Waiting]) -> touchstone_store::Result<Vec<Answer>> {
-    let now = clock::seconds();
+fn together(store: &Store, time: ServiceTime, group: &[Waiting]) -> touchstone_store::Result<Vec<Answer>> {
+    let now = time.now();
     store.write(|transaction| {
         group.iter().map(|waiting| apply(transaction, waiting.client, &waiting.upload, now)).collect()
     })

@@ -8,6 +8,7 @@
 //! Two services may overlap, where one takes the other's place. The end of the one that began first is not the end of the other.
 
 use super::schema::{LifeRow, UserRow};
+use super::time;
 use std::fs;
 use touchstone_store::{Result, Store, Transaction};
 
@@ -22,11 +23,11 @@ pub(super) struct Begun {
     pub(super) service: u64,
 }
 
-/// Begins: new histories for all, where that is needed.
+/// Begins, at a moment of the service's time: new histories for all, where that is needed.
 ///
 /// # Errors
 /// When the store cannot be written, or the system gives no random bytes.
-pub(super) fn begin(store: &Store) -> anyhow::Result<Begun> {
+pub(super) fn begin(store: &Store, seconds: i64) -> anyhow::Result<Begun> {
     let (boot, service) = (boot(), getrandom::u64()? >> 1);
     let known = store.get::<LifeRow>(&0)?;
     let is_lost = known.is_some_and(|known| !known.has_ended && known.boot != boot);
@@ -34,15 +35,17 @@ pub(super) fn begin(store: &Store) -> anyhow::Result<Begun> {
     store.write(|transaction| {
         // Before anybody is told anything: a loss of power now must find it.
         transaction.durable();
+        time::note(transaction, seconds)?;
         write_histories(transaction, histories)?;
         transaction.put(&LifeRow { id: 0, boot, has_ended: false, service })
     })?;
     Ok(Begun { is_lost, service })
 }
 
-/// Notes that all is on the disk, unless another service has begun meanwhile.
-pub(super) fn end(store: &Store, service: u64) -> Result<()> {
+/// Notes how far the service's time has come, and that all is on the disk, unless another service has begun meanwhile.
+pub(super) fn end(store: &Store, service: u64, seconds: i64) -> Result<()> {
     store.write(|transaction| {
+        time::note(transaction, seconds)?;
         if transaction.get::<LifeRow>(&0)?.is_some_and(|known| known.service != service) {
             return Ok(());
         }
@@ -111,22 +114,22 @@ mod tests {
         let as_of = |boot: &str, has_ended| {
             store.put(&LifeRow { id: 0, boot: boot.into(), has_ended, service: 7 }).unwrap();
         };
-        assert!(!begin(&store).unwrap().is_lost, "there was nothing to lose");
+        assert!(!begin(&store, 0).unwrap().is_lost, "there was nothing to lose");
         let embedded = Embedded::new(store.clone()).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         runtime.block_on(embedded.user("ada")).unwrap_or_else(|error| panic!("{error:?}"));
         let first = history();
         assert!(
-            !begin(&store).unwrap().is_lost && history() == first,
+            !begin(&store, 0).unwrap().is_lost && history() == first,
             "the process was killed, the system was not"
         );
         as_of("another start", true);
-        assert!(!begin(&store).unwrap().is_lost && history() == first, "it had ended");
+        assert!(!begin(&store, 0).unwrap().is_lost && history() == first, "it had ended");
         as_of("another start", false);
-        let begun = begin(&store).unwrap();
+        let begun = begin(&store, 0).unwrap();
         assert!(begun.is_lost);
         assert_ne!(history(), first);
-        end(&store, begun.service).unwrap();
+        end(&store, begun.service, 0).unwrap();
         assert!(store.get::<LifeRow>(&0).unwrap().is_some_and(|life| life.has_ended));
     }
 
@@ -135,10 +138,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("sync.db")).unwrap();
         let has_ended = || store.get::<LifeRow>(&0).unwrap().unwrap().has_ended;
-        let [older, newer] = [(); 2].map(|()| begin(&store).unwrap().service);
-        end(&store, older).unwrap();
+        let [older, newer] = [(); 2].map(|()| begin(&store, 0).unwrap().service);
+        end(&store, older, 0).unwrap();
         assert!(!has_ended(), "the newer one goes on");
-        end(&store, newer).unwrap();
+        end(&store, newer, 0).unwrap();
         assert!(has_ended());
     }
 }

@@ -59,7 +59,7 @@ pub(super) struct VersionRow {
     pub(super) revision: u64,
     /// The device that made it.
     pub(super) device: u64,
-    /// When it was stored, in seconds since 1970, where it is a deletion: for how long deletions are kept, and for nothing else.
+    /// When it was stored, in the service's time, where it is a deletion: for how long deletions are kept, and for nothing else.
     pub(super) deleted: Option<i64>,
     pub(super) object: String,
     /// None where the object is deleted.
@@ -70,7 +70,7 @@ pub(super) struct VersionRow {
 #[derive(Record, Clone, Debug)]
 #[record(name = "deletion")]
 pub(super) struct DeletionRow {
-    /// When it was stored, in seconds since 1970.
+    /// When it was stored, in the service's time.
     #[record(key)]
     pub(super) stored: i64,
     #[record(key)]
@@ -91,7 +91,7 @@ pub(super) struct AppliedRow {
     #[record(key)]
     pub(super) change: String,
     pub(super) revision: u64,
-    /// When it was, in seconds since 1970.
+    /// When it was, in the service's time.
     #[record(index)]
     pub(super) stored: i64,
     /// The object and the revision that it has overwritten unseen, so that a device whose answer was lost is told all the same.
@@ -134,6 +134,15 @@ pub(super) struct LifeRow {
     /// A random number of the service that began last: another one that ends after that says nothing of it.
     #[record(default = 0)]
     pub(super) service: u64,
+}
+
+/// How far the service's time has come, by which deletions and names of changes age.
+#[derive(Record, Clone, Debug)]
+#[record(name = "service_time")]
+pub(super) struct TimeRow {
+    #[record(key)]
+    pub(super) id: u64,
+    pub(super) seconds: i64,
 }
 
 /// Who may ask.

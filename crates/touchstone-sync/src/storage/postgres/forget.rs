@@ -15,7 +15,7 @@ const DELETIONS: &str = "with forgotten as ( \
     where id = $1 and last.number > 0 returning last.number";
 const NAMES: &str = "delete from sync_applied where user_id = $1 and stored < $2";
 
-/// Forgets what was stored before a moment, in seconds since 1970. How many that were.
+/// Forgets what was stored before a moment of the services' time. How many that were.
 pub(super) async fn forget(connection: &mut Connection, before: i64) -> Result<u64, Error> {
     let (mut forgotten, mut last) = (0, i64::MIN);
     loop {

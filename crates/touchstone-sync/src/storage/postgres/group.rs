@@ -5,7 +5,7 @@ use super::lease::Pool;
 use super::upload::{Answer, Asked, uploads, uploads_in_turn};
 use super::{ANSWERS_WITHIN, ATTEMPTS, CONNECTION_WITHIN, failed, is_lost_to_another, pause, silent};
 use crate::change::{Upload, Uploaded};
-use crate::clock;
+use crate::clock::ServiceTime;
 use crate::storage::gather::gather;
 use crate::storage::watching::Registry;
 use crate::storage::{Client, Error, Result};
@@ -40,10 +40,15 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Begins as many lanes as there are connections for. Each ends when the writer is dropped.
-    pub(super) fn start(pool: &Pool, registry: &Registry<()>, connections: usize) -> Writer {
+    pub(super) fn start(
+        pool: &Pool,
+        registry: &Registry<()>,
+        time: ServiceTime,
+        connections: usize,
+    ) -> Writer {
         let lanes = (0..LANES.min(connections)).map(|_| {
             let (lane, waiting) = mpsc::channel(QUEUE);
-            tokio::spawn(Lane { pool: pool.clone(), registry: registry.clone() }.work(waiting));
+            tokio::spawn(Lane { pool: pool.clone(), registry: registry.clone(), time }.work(waiting));
             lane
         });
         Writer { lanes: lanes.collect() }
@@ -84,6 +89,7 @@ fn ended() -> Error {
 struct Lane {
     pool: Pool,
     registry: Registry<()>,
+    time: ServiceTime,
 }
 
 impl Lane {
@@ -164,8 +170,8 @@ impl Lane {
         let connection = self.pool.lease().await?;
         let stored = timeout(ANSWERS_WITHIN, async {
             match in_turn {
-                true => uploads_in_turn(&connection, group, clock::seconds()).await,
-                false => uploads(&connection, group, clock::seconds()).await,
+                true => uploads_in_turn(&connection, group, self.time.now()).await,
+                false => uploads(&connection, group, self.time.now()).await,
             }
         });
         let stored = stored.await.map_err(|_| silent())?;

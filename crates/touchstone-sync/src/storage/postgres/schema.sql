@@ -45,6 +45,11 @@ create table if not exists sync_token (
     made bigint not null,
     expires bigint
 );
+-- How far the time of the services has come, by which deletions and names of changes age.
+create table if not exists sync_time (
+    id bigint primary key,
+    seconds bigint not null
+);
 create table if not exists sync_life (
     id bigint primary key,
     place text not null,

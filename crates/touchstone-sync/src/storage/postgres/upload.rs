@@ -97,7 +97,7 @@ impl Seen<'_> {
     }
 }
 
-/// Stores the uploads of a group, in their order, at a moment, in seconds since 1970. One that is refused has written nothing, and so has one
+/// Stores the uploads of a group, in their order, at a moment of the services' time. One that is refused has written nothing, and so has one
 /// without an answer: another process was quicker.
 pub(super) async fn uploads(
     connection: &Connection,
