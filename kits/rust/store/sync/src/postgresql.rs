@@ -23,6 +23,15 @@ const ASKED_AT_MOST: u32 = 12_000;
 /// How often it is asked whether it has begun.
 const ASK_EVERY: Duration = Duration::from_millis(5);
 
+/// How often one is begun at most whose folder an older one has yet: for half a minute and more.
+const BEGUN_AT_MOST: u32 = 600;
+
+/// How often one is begun.
+const BEGIN_EVERY: Duration = Duration::from_millis(50);
+
+/// What a server says that finds another one's file of its process, or its memory.
+const TAKEN: [&str; 2] = ["\"postmaster.pid\" already exists", "is still in use"];
+
 /// A server at work.
 pub struct Server {
     process: Child,
@@ -67,15 +76,36 @@ impl Server {
             made.args(["--auth=trust", "--username=sync", "--locale=C", "--encoding=UTF8", "-D"]).arg(&data);
             succeed(made.output().map_err(told)?)?;
         }
+        let log = folder.join("postgresql.log");
+        for _ in 0..BEGUN_AT_MOST {
+            match Server::begin(&programs, &data, &log)? {
+                Some(server) => return Ok(server),
+                None => std::thread::sleep(BEGIN_EVERY),
+            }
+        }
+        let waited = BEGIN_EVERY * BEGUN_AT_MOST;
+        Err(told(format!(
+            "another server has the folder {} yet, after {} s: {}; end it, and start again",
+            data.display(),
+            waited.as_secs(),
+            last_line(&log)
+        )))
+    }
+
+    /// Begins one, and waits until it answers; none where an older one has the folder yet. That ends with its driver, and takes its time.
+    fn begin(programs: &Path, data: &Path, log: &Path) -> Result<Option<Server>, Failure> {
         let socket = tempfile::Builder::new().prefix("postgresql").tempdir_in("/tmp").map_err(told)?;
         give(socket.path()).map_err(told)?;
-        let mut process = command(&programs, "postgres", &DYING);
-        process.arg("-D").arg(&data).arg("-k").arg(socket.path()).args(["-c", "listen_addresses="]);
-        let log = folder.join("postgresql.log");
-        let process = process.stdout(Stdio::null()).stderr(File::create(&log).map_err(told)?).spawn();
+        let mut process = command(programs, "postgres", &DYING);
+        process.arg("-D").arg(data).arg("-k").arg(socket.path()).args(["-c", "listen_addresses="]);
+        let process = process.stdout(Stdio::null()).stderr(File::create(log).map_err(told)?).spawn();
+        let (programs, log) = (programs.to_owned(), log.to_owned());
         let mut server = Server { process: process.map_err(told)?, programs, socket, log };
-        server.wait()?;
-        Ok(server)
+        match server.wait() {
+            Ok(()) => Ok(Some(server)),
+            Err(_) if is_taken(&server.log) => Ok(None),
+            Err(failure) => Err(failure),
+        }
     }
 
     /// Its database, as a client names it.
@@ -127,8 +157,7 @@ impl Server {
 
     /// What is told of a server that is not there, with the last that it said.
     fn silent(&self, how: &str) -> Failure {
-        let said = fs::read_to_string(&self.log).unwrap_or_default();
-        told(format!("the server {how}: {}", said.lines().last().unwrap_or("it said nothing")))
+        told(format!("the server {how}: {}", last_line(&self.log)))
     }
 }
 
@@ -139,6 +168,17 @@ impl Drop for Server {
             let _ = self.process.wait();
         }
     }
+}
+
+/// Whether a server has ended because another one has its folder.
+fn is_taken(log: &Path) -> bool {
+    let said = fs::read_to_string(log).unwrap_or_default();
+    TAKEN.iter().any(|words| said.contains(words))
+}
+
+fn last_line(log: &Path) -> String {
+    let said = fs::read_to_string(log).unwrap_or_default();
+    said.lines().last().unwrap_or("it said nothing").to_owned()
 }
 
 fn succeed(ended: Output) -> Result<Output, Failure> {
