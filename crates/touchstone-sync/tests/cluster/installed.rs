@@ -46,7 +46,11 @@ pub fn give(path: &Path) -> io::Result<()> {
     if !path.symlink_metadata()?.is_dir() {
         return Ok(());
     }
-    fs::read_dir(path)?.try_for_each(|entry| give(&entry?.path()))
+    fs::read_dir(path)?.try_for_each(|entry| match give(&entry?.path()) {
+        // A server that is ending removes its files meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        given => given,
+    })
 }
 
 /// Whether whoever runs this is the superuser.
