@@ -129,6 +129,8 @@ fn search(
     let mut search = Search::new(asked.from, asked.to, asked.within);
     let mut searched = Searched::new(scenario, limits);
     let (mut confirmed, mut belief) = (None, Belief::default());
+    // Whether nothing could be found out above what held, for the generator came to its limits there.
+    let mut is_at_limits = false;
     loop {
         let (rate, is_confirmation) = match search.next() {
             Next::Step(rate) => (rate, false),
@@ -156,21 +158,28 @@ fn search(
             Judged::Counts => {}
             Judged::Again => continue,
             Judged::Ends => {
-                let is_own = |doubt: &str| outcome.doubts.iter().any(|own| is_same(own, doubt));
-                searched.doubts = searched.doubts_of_steps(is_own);
                 // What held below is an answer, if it holds once more.
                 if !is_confirmation && search.settle() {
+                    is_at_limits = true;
                     continue;
                 }
+                let is_own = |doubt: &str| outcome.doubts.iter().any(|own| is_same(own, doubt));
+                searched.doubts = searched.doubts_of_steps(is_own);
                 confirmed = (is_confirmation && held).then_some(outcome);
                 break;
             }
         }
+        let (highest, _) = search.bracket();
         if let Some(found) = search.found(held) {
+            if is_at_limits {
+                searched.doubts = searched.doubts_of_steps(|_| true);
+            }
             searched.found = Some(found);
             confirmed = held.then_some(outcome);
             break;
         }
+        // A rate that is not confirmed is one that the service does not hold: its own limit is below the generator's.
+        is_at_limits &= search.bracket().0 == highest;
     }
     searched.ended_at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     Ok((searched, confirmed))

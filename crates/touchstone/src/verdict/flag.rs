@@ -345,7 +345,7 @@ fn flush_not_replaced(planned: &PlannedArm, arm: &ArmStatistics) -> Raised {
     (flushed > 0).then(|| {
         let evidence = format!(
             "a flush was to take {flush_us} µs and ask no disk, and {} recorded commits flushed {flushed} times: not by `fsync` or \
-             `fdatasync` of the C library, as programs in Go; its times are those of this disk",
+             `fdatasync` of the C library, as programs in Go; those flushes took as long as this disk's do",
             recorded.commits
         );
         (FlagKind::FlushNotReplaced, evidence)
