@@ -14,7 +14,9 @@ const TRIES: usize = 3;
 const RISE: f64 = 2.0;
 /// A confirmation that fails lowers the rate by this share of it.
 const BACK: f64 = 0.05;
-/// So often at the most a confirmation fails: after these, the search says that there is no answer.
+/// One that cannot be believed lowers it to this share: the generator is at its limits, and 5 % less load does not relieve it.
+const RELIEF: f64 = 0.75;
+/// So often at the most a confirmation fails or cannot be believed: after these, the search says that there is no answer.
 const BACKS_MAX: usize = 4;
 /// Rates that had not held and do after all, at the most: after these, a bracket is believed when it closes.
 const AFTER_ALL_MAX: usize = 8;
@@ -143,12 +145,24 @@ impl Search {
         None
     }
 
-    /// Goes on with the highest rate that held, for nothing can be found out above it: it is confirmed next. Returns whether one held.
-    pub fn settle(&mut self) -> bool {
-        if self.stage != Stage::Confirm && self.held.is_some() {
-            (self.stage, self.passes, self.failures) = (Stage::Confirm, 0, 0);
+    /// Asks next for a confirmation of a lower rate, for nothing can be found out at the one that is measured: of the highest that held, or,
+    /// where this was being confirmed, of a lower one. Returns whether there is one.
+    pub fn relieve(&mut self) -> bool {
+        let at = match (self.stage, self.held) {
+            (_, None) => return false,
+            (Stage::Confirm, Some(at)) => at * RELIEF,
+            (Stage::Narrow | Stage::Doubt, Some(at)) => at,
+        };
+        self.backs += usize::from(self.stage == Stage::Confirm);
+        self.confirm_at(at);
+        self.backs < BACKS_MAX
+    }
+
+    /// Asks for a confirmation of this rate next.
+    pub fn confirm_at(&mut self, rate: f64) {
+        if (self.stage, self.held) != (Stage::Confirm, Some(rate)) {
+            (self.stage, self.held, self.passes, self.failures) = (Stage::Confirm, Some(rate), 0, 0);
         }
-        self.held.is_some()
     }
 
     /// The highest rate that has held, and the lowest that has not.
@@ -277,15 +291,28 @@ mod tests {
 
     /// Two processors held service and generator: of 12 steps five were doubted, and a search that had both ends of a bracket said nothing.
     #[test]
-    fn a_search_that_is_settled_confirms_what_held() {
+    fn a_search_that_is_relieved_confirms_what_held() {
         for (tops, not_at) in [(&[true, true][..], None), (&[true, true, false, false], Some(400.0))] {
             let mut search = Search::new(100.0, 1e6, 0.05);
-            assert!(!search.clone().settle(), "nothing has held yet");
+            assert!(!search.clone().relieve(), "nothing has held yet");
             tops.iter().for_each(|held| assert_eq!(search.found(*held), None));
-            assert!(search.settle());
+            assert!(search.relieve());
             assert_eq!(search.next(), Next::Confirm(200.0));
-            assert_eq!(search.found(true), Some(Found::Holds { at: 200.0, not_at }));
+            assert_eq!(search.clone().found(true), Some(Found::Holds { at: 200.0, not_at }));
+            // A confirmation that failed once counts for its own rate alone.
+            assert_eq!(search.found(false), None);
+            assert!(search.relieve());
+            assert_eq!(search.next(), Next::Confirm(150.0));
+            assert_eq!(search.found(true), Some(Found::Holds { at: 150.0, not_at }));
         }
+    }
+
+    #[test]
+    fn a_search_is_relieved_only_so_often() {
+        let mut search = Search::new(100.0, 100.0, 0.05);
+        search.found(true);
+        let rates: Vec<Next> = std::iter::from_fn(|| search.relieve().then(|| search.next())).collect();
+        assert_eq!(rates, [75.0, 56.25, 42.1875].map(Next::Confirm));
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod capacity;
 pub mod clock;
 pub mod command;
 pub mod connection;
+pub mod course;
 pub mod duration;
 pub mod engine;
 pub mod error;

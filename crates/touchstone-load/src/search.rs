@@ -63,7 +63,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Of what was counted at a rate.
+    /// Of what was counted at a rate, with its doubts.
     pub fn new(rate: f64, is_confirmation: bool, limits: &Limits, outcome: &Outcome) -> Step {
         let all = outcome.total();
         let broken: Vec<String> = limits.0.iter().filter_map(|limit| limit.broken(&all)).collect();
@@ -84,7 +84,7 @@ impl Step {
             p99_ns: all.response.quantile_ns(0.99),
             failed_share: all.failed_share(),
             why,
-            doubts: Vec::new(),
+            doubts: outcome.doubts.clone(),
         }
     }
 }
@@ -122,7 +122,7 @@ impl Searched {
         let mut search = Search::new(asked.from, asked.to, asked.within);
         let after = self.steps.iter().map(|step| {
             if step.is_confirmation {
-                search.settle();
+                search.confirm_at(step.rate);
             }
             if step.doubts.is_empty() {
                 search.found(step.held);
@@ -145,9 +145,9 @@ impl Searched {
         told.into_iter().map(|(doubt, steps)| format!("{doubt} ({steps} of {all} steps)")).collect()
     }
 
-    /// Whether a rate held, and the run that confirmed it went beyond the generator's limits.
-    fn is_unconfirmed(&self) -> bool {
-        !self.doubts.is_empty() && self.steps.last().is_some_and(|step| step.is_confirmation && step.held)
+    /// The rates that were to be confirmed, in order; of each run that could not be believed too.
+    fn confirmed(&self) -> impl Iterator<Item = f64> {
+        self.steps.iter().filter(|step| step.is_confirmation).map(|step| step.rate)
     }
 
     /// The answer in a sentence, ending with a line break.
@@ -185,11 +185,14 @@ impl Searched {
                 )
             }
             None if self.doubts.is_empty() => "Stopped before there was an answer.\n".into(),
-            None if self.is_unconfirmed() => format!(
-                "INVALID: {at} iterations a second held {limits}, but what confirmed it cannot be believed: {}.\n",
-                self.doubts.join("; "),
-                at = rate(self.steps.last().map_or(0.0, |step| step.rate))
-            ),
+            None if let Some((first, last)) = self.confirmed().next().zip(self.confirmed().last()) => {
+                format!(
+                    "INVALID: {} iterations a second held {limits}, but no valid run confirmed it or a lower rate, down to {}: {}.\n",
+                    rate(first),
+                    rate(last),
+                    self.doubts.join("; ")
+                )
+            }
             None => format!(
                 "INVALID: the search came to the generator's limits, and not the service's: {}.\n",
                 self.doubts.join("; ")

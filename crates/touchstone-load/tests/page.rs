@@ -116,7 +116,7 @@ fn a_search_is_drawn_with_its_bracket() {
         {"rate":383.0,"confirms":false,"held":false,"doubted":false,"low":366.8,"high":400.0,"said":"P50 2.00 ms, P99 90.0 ms"},
         {"rate":383.0,"confirms":false,"held":false,"doubted":false,"low":366.8,"high":383.0,"said":"P50 2.00 ms, P99 90.0 ms"},
         {"rate":383.0,"confirms":false,"held":false,"doubted":false,"low":366.8,"high":383.0,"said":"P50 2.00 ms, P99 90.0 ms"},
-        {"rate":367.0,"confirms":true,"held":true,"doubted":false,"low":366.8,"high":383.0,"said":"P50 2.00 ms, P99 30.0 ms"}],"at":367.0,"not_at":383.0}"#]].assert_eq(&chart(&html, "steps").replace("},{", "},\n{"));
+        {"rate":367.0,"confirms":true,"held":true,"doubted":false,"low":367.0,"high":383.0,"said":"P50 2.00 ms, P99 30.0 ms"}],"at":367.0,"not_at":383.0}"#]].assert_eq(&chart(&html, "steps").replace("},{", "},\n{"));
     assert!(html.contains("Capacity: 367 iterations a second hold p99 &#60; 50ms; 383 do not."));
     assert!(html.contains("capacity.json") && !html.contains("outcome.json"));
 }

@@ -3,8 +3,9 @@
 use super::folder::Folder;
 use super::offer::Offer;
 use super::{say, stop_on_signal};
-use crate::belief::{Belief, Doubt, Judged};
-use crate::capacity::{Found, Next, Search};
+use crate::belief::Doubt;
+use crate::capacity::Found;
+use crate::course::Course;
 use crate::duration::Duration;
 use crate::error::Error;
 use crate::exit;
@@ -16,7 +17,7 @@ use crate::run::run;
 use crate::scenario::{Capacity as Asked, Phase, Scenario};
 use crate::schedule::Share;
 use crate::search::{Searched, Step};
-use crate::trust::{in_short, is_same};
+use crate::trust::in_short;
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -126,61 +127,21 @@ fn search(
     stop: &AtomicBool,
 ) -> anyhow::Result<(Searched, Option<Outcome>)> {
     let asked = &scenario.capacity;
-    let mut search = Search::new(asked.from, asked.to, asked.within);
-    let mut searched = Searched::new(scenario, limits);
-    let (mut confirmed, mut belief) = (None, Belief::default());
-    // Whether nothing could be found out above what held, for the generator came to its limits there.
-    let mut is_at_limits = false;
-    loop {
-        let (rate, is_confirmation) = match search.next() {
-            Next::Step(rate) => (rate, false),
-            Next::Confirm(rate) => (rate, true),
-            Next::Done(found) => {
-                searched.found = Some(found);
-                break;
-            }
-        };
+    let mut course = Course::new(scenario, limits);
+    let mut confirmed = None;
+    while let Some((rate, is_confirmation)) = course.ask() {
         let length = if is_confirmation { asked.confirm } else { asked.step };
         let plan = Plan::new(at_rate(scenario, rate, length), Share::WHOLE)?;
         let outcome = run(&plan, stop, |_| {})?;
         if stop.load(Ordering::Relaxed) {
+            confirmed = None;
             break;
         }
-        let mut step = Step::new(rate, is_confirmation, limits, &outcome);
-        let held = step.held;
-        let judged = belief.judge(rate, is_confirmation, held, Doubt::of(&outcome));
-        if judged != Judged::Counts {
-            step.doubts.clone_from(&outcome.doubts);
-        }
-        say::note(&line(&step));
-        searched.steps.push(step);
-        match judged {
-            Judged::Counts => {}
-            Judged::Again => continue,
-            Judged::Ends => {
-                // What held below is an answer, if it holds once more.
-                if !is_confirmation && search.settle() {
-                    is_at_limits = true;
-                    continue;
-                }
-                let is_own = |doubt: &str| outcome.doubts.iter().any(|own| is_same(own, doubt));
-                searched.doubts = searched.doubts_of_steps(is_own);
-                confirmed = (is_confirmation && held).then_some(outcome);
-                break;
-            }
-        }
-        let (highest, _) = search.bracket();
-        if let Some(found) = search.found(held) {
-            if is_at_limits {
-                searched.doubts = searched.doubts_of_steps(|_| true);
-            }
-            searched.found = Some(found);
-            confirmed = held.then_some(outcome);
-            break;
-        }
-        // A rate that is not confirmed is one that the service does not hold: its own limit is below the generator's.
-        is_at_limits &= search.bracket().0 == highest;
+        let step = course.take(Step::new(rate, is_confirmation, limits, &outcome), Doubt::of(&outcome));
+        say::note(&line(step));
+        confirmed = (is_confirmation && step.held).then_some(outcome);
     }
+    let mut searched = course.searched();
     searched.ended_at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     Ok((searched, confirmed))
 }
