@@ -1,5 +1,6 @@
 //! Finds the kits on disk, and gives the command that starts a driver.
 
+mod apart;
 mod building;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -26,6 +27,8 @@ pub struct Project {
     pub root: PathBuf,
     /// Every kit found.
     pub kits: Kits,
+    /// The program of a gate's null arm, where it is not the baseline's file.
+    null_program: Option<PathBuf>,
 }
 
 impl Project {
@@ -56,7 +59,7 @@ impl Project {
             let path = folder.join("kit.toml");
             kits.kits.push(Kit::parse(&read(&path)?, &path.display().to_string())?);
         }
-        Ok(Project { root, kits })
+        Ok(Project { root, kits, null_program: None })
     }
 
     /// Reads suites by name (`wcdb`) or by path; for no names, all that are not internal.
@@ -228,7 +231,8 @@ impl Project {
     /// When the kit has no such subject.
     pub fn command(&self, arm: &PlannedArm) -> Result<Command> {
         let (folder, subject) = self.subject(&arm.contender.subject)?;
-        let mut command = Command::new(self.program(arm)?);
+        let apart = self.null_program.clone().filter(|_| arm.null_arm);
+        let mut command = Command::new(apart.map_or_else(|| self.program(arm), Ok)?);
         command.args(&subject.run[1..]).current_dir(folder);
         Ok(command)
     }
@@ -410,7 +414,7 @@ mod tests {
             kit("a", "", "here", ""),
             kit("b", "needs = [\"one\", \"two\"]", "there", "sources = \"ITS_SOURCES\""),
         ];
-        Project { root: PathBuf::new(), kits: Kits { kits } }
+        Project { root: PathBuf::new(), kits: Kits { kits }, null_program: None }
     }
 
     fn plan(baseline: &str) -> Plan {

@@ -177,9 +177,10 @@ impl<'m> Measuring<'m> {
             self.build(part.plan, "the run was stopped")?;
         }
         let claim = Claim::new(self.place.scratch.clone())?;
+        let project = self.project.with_null_apart(part.plan, &self.place.scratch)?;
         let bar = Bar::new();
         let setting = Setting {
-            project: self.project,
+            project: &project,
             manners: Manners { limit: self.limit, stop: self.stop.clone() },
             tools: generator::of_plan(self.project, part.plan, &self.stop)?,
             scratch: self.place.scratch.clone(),
