@@ -260,16 +260,17 @@ impl<'s> CurrentRow<'s> {
     /// A value of the row.
     #[inline]
     pub(crate) fn value(self, at: c_int) -> Raw<'s> {
-        let raw = self.0.raw.as_ptr();
         // SAFETY: the statement stands on a row. Only `next` makes such a row, and borrows the statement for as long as
         // the value lasts, so no code steps or resets it meanwhile. The keeper may reset it from its own thread, but
-        // only with the gate of the statement's session, which is held while rows are read.
+        // only with the gate of the statement's session, which is held while rows are read. So one thread uses the
+        // connection, and may use an unprotected value; its column is looked up once, not with each of the calls.
         unsafe {
-            match ffi::sqlite3_column_type(raw, at) {
-                ffi::SQLITE_INTEGER => Raw::Integer(ffi::sqlite3_column_int64(raw, at)),
-                ffi::SQLITE_FLOAT => Raw::Real(ffi::sqlite3_column_double(raw, at)),
-                ffi::SQLITE_TEXT => Raw::Text(bytes(raw, at)),
-                ffi::SQLITE_BLOB => Raw::Blob(bytes(raw, at)),
+            let value = ffi::sqlite3_column_value(self.0.raw.as_ptr(), at);
+            match ffi::sqlite3_value_type(value) {
+                ffi::SQLITE_INTEGER => Raw::Integer(ffi::sqlite3_value_int64(value)),
+                ffi::SQLITE_FLOAT => Raw::Real(ffi::sqlite3_value_double(value)),
+                ffi::SQLITE_TEXT => Raw::Text(bytes(value)),
+                ffi::SQLITE_BLOB => Raw::Blob(bytes(value)),
                 _ => Raw::Null,
             }
         }
@@ -287,11 +288,11 @@ impl<'s> CurrentRow<'s> {
 /// # Safety
 /// As for `CurrentRow::value`.
 #[inline]
-unsafe fn bytes<'a>(statement: *mut ffi::sqlite3_stmt, at: c_int) -> &'a [u8] {
+unsafe fn bytes<'a>(value: *mut ffi::sqlite3_value) -> &'a [u8] {
     // SAFETY: the pointer is read before the length, as SQLite's manual says.
     unsafe {
-        let start: *const u8 = ffi::sqlite3_column_blob(statement, at).cast();
-        let length = usize::try_from(ffi::sqlite3_column_bytes(statement, at)).unwrap_or(0);
+        let start: *const u8 = ffi::sqlite3_value_blob(value).cast();
+        let length = usize::try_from(ffi::sqlite3_value_bytes(value)).unwrap_or(0);
         if start.is_null() { &[] } else { slice::from_raw_parts(start, length) }
     }
 }
