@@ -184,9 +184,9 @@ impl<'s, T: Record> Query<'s, T> {
     /// ```
     ///
     /// # Errors
-    /// Fails if a page contradicts itself or its checksum, if the system fails to read, or if a stored value does not
-    /// fit its field's type; also if a condition or an order is of another type, which is possible with types made at
-    /// run time.
+    /// Fails if a page contradicts itself or its checksum, if the system fails to read, if a stored value does not
+    /// fit its field's type, or if the query's snapshot has expired; also if a condition or an order is of another
+    /// type, which is possible with types made at run time.
     pub fn all(self) -> Result<Vec<T>> {
         let mut found = Vec::new();
         self.each(|record| {

@@ -15,7 +15,7 @@ use touchstone_store::Store;
 use touchstone_sync::http::App;
 use touchstone_sync::identity::Tokens;
 use touchstone_sync::limits::Limits;
-use touchstone_sync::serve::{Tls, serve};
+use touchstone_sync::serve::{Signals, Tls, serve};
 use touchstone_sync::storage::Storage;
 use touchstone_sync::storage::embedded::Embedded;
 use touchstone_sync::token::Token;
@@ -47,7 +47,8 @@ impl Secured {
         let listening = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("https://{}", listening.local_addr().unwrap());
         let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| folder.path().join(name));
-        runtime.spawn(serve(app, listening, Some(Tls { certificate, key })));
+        let tls = Some(Tls { certificate, key });
+        runtime.spawn(async move { serve(app, listening, tls, Signals::catch()?).await });
         Secured { _runtime: runtime, address, token: token.reveal().to_owned(), folder }
     }
 

@@ -38,16 +38,37 @@ pub struct Tls {
     pub key: PathBuf,
 }
 
+/// SIGINT and SIGTERM, which end a service as they should from when this is made: before, the system ends the process.
+#[derive(Debug)]
+pub struct Signals {
+    interrupted: Signal,
+    terminated: Signal,
+}
+
+impl Signals {
+    /// Begins to catch them.
+    ///
+    /// # Errors
+    /// When the system gives no signals.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub fn catch() -> Result<Signals> {
+        let caught = |kind| signal(kind).context("no signals");
+        Ok(Signals {
+            interrupted: caught(SignalKind::interrupt())?,
+            terminated: caught(SignalKind::terminate())?,
+        })
+    }
+}
+
 /// Answers on a socket that listens, until SIGINT or SIGTERM, or until [`App::end`] is called.
 ///
 /// # Errors
-/// When the socket cannot be used, the certificate cannot be read, or the system gives no signals.
-pub async fn serve(app: App, listening: TcpListener, tls: Option<Tls>) -> Result<()> {
+/// When the socket cannot be used, or the certificate cannot be read.
+pub async fn serve(app: App, listening: TcpListener, tls: Option<Tls>, signals: Signals) -> Result<()> {
     listening.set_nonblocking(true).context("the socket that listens cannot be used")?;
     let handle = Handle::new();
-    let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
-    let [interrupted, terminated] = signals;
-    let signals = [interrupted.context("no signals")?, terminated.context("no signals")?];
     tokio::spawn(end(app.clone(), handle.clone(), signals));
     let (origins, streaming) = (app.origins.clone(), app.streaming.clone());
     let body_bytes = app.limits.body_bytes;
@@ -84,8 +105,8 @@ fn patient<A>(server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
 }
 
 /// Ends the streams and lets requests be answered, when the service is asked to end.
-async fn end(app: App, handle: Handle<SocketAddr>, signals: [Signal; 2]) {
-    let [mut interrupted, mut terminated] = signals;
+async fn end(app: App, handle: Handle<SocketAddr>, signals: Signals) {
+    let Signals { mut interrupted, mut terminated } = signals;
     tokio::select! {
         _ = interrupted.recv() => {}
         _ = terminated.recv() => {}

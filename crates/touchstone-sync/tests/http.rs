@@ -10,7 +10,7 @@ mod support;
 use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use support::{Service, place, program};
 
 mod on_a_file {
@@ -162,6 +162,24 @@ fn an_address_that_an_older_service_has_yet_is_waited_for() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(serves.is_some_and(|line| line.contains(&address)), "it serves once the address is free");
+}
+
+/// Found by an attacker: a SIGTERM right behind the line that says it serves ended the process as a signal does, for none was caught yet.
+#[test]
+fn a_service_that_has_just_said_that_it_serves_ends_as_it_should() {
+    for _ in 0..8 {
+        let (_folder, store) = place();
+        let mut command = program();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--store"]).arg(&store).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        assert!(said.any(|line| line.contains("serving ")));
+        let told = Command::new("kill").arg(child.id().to_string()).status().unwrap();
+        assert!(told.success());
+        let last = said.last();
+        let ended = child.wait().unwrap();
+        assert!(ended.success() && last.is_some_and(|line| line.contains("ended")), "{ended}");
+    }
 }
 
 #[test]

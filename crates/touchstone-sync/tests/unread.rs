@@ -8,7 +8,7 @@ use touchstone_sync::change::{Change, Upload};
 use touchstone_sync::http::App;
 use touchstone_sync::identity::Open;
 use touchstone_sync::limits::Limits;
-use touchstone_sync::serve::serve;
+use touchstone_sync::serve::{Signals, serve};
 use touchstone_sync::storage::embedded::Embedded;
 use touchstone_sync::storage::{Client, Storage};
 
@@ -55,7 +55,7 @@ fn who_does_not_read_is_answered_no_more_until_it_does_and_others_are() {
     let app = App::new(Arc::clone(&storage), Arc::new(Open::of(storage)), limits);
     let listening = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listening.local_addr().unwrap();
-    runtime.spawn(serve(app, listening, None));
+    runtime.spawn(async move { serve(app, listening, None, Signals::catch()?).await });
     let unread = ask(address, "phone", "/v1/sync/full");
     while status(address, "phone") != "503" {}
     assert_eq!(status(address, "laptop"), "200", "another user");

@@ -28,7 +28,7 @@ impl<'s, T: Record> Reading<'s, T> {
     /// ```
     ///
     /// # Errors
-    /// If the file cannot be read, or if a stored value does not fit its field's type.
+    /// If the file cannot be read, if a stored value does not fit its field's type, or if the snapshot has expired.
     #[inline]
     pub fn get(&self, key: &(impl Finds<T> + ?Sized)) -> Result<Option<T>> {
         self.0.get(key)

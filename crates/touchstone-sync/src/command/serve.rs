@@ -4,7 +4,7 @@ use super::Kept;
 use crate::http::{App, Origin};
 use crate::identity::Tokens;
 use crate::limits::{Limits, REMEMBER};
-use crate::serve::{LISTEN_WITHIN, Tls, serve};
+use crate::serve::{LISTEN_WITHIN, Signals, Tls, serve};
 use crate::storage::Storage;
 use crate::upkeep;
 use anyhow::{Context, Result, anyhow};
@@ -125,13 +125,15 @@ impl Serve {
             tracing::info!("metrics are told at http://{}/metrics", told_at.local_addr()?);
             runtime.spawn(told(upkeep::measure()?, told_at));
         }
+        // A service that has said that it serves ends with all that it has accepted, however soon it is told to.
+        let signals = runtime.block_on(async { Signals::catch() })?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         tracing::info!("serving {} on {scheme}://{}", self.kept.shown(), listening.local_addr()?);
         let served = runtime.block_on(async {
             let broken = tokio::spawn(end_when_broken(Arc::clone(&storage), app.clone()));
             tokio::spawn(upkeep::forget(storage, remember));
             tokio::spawn(upkeep::trim(app.clone()));
-            let served = serve(app, listening, tls).await;
+            let served = serve(app, listening, tls, signals).await;
             match broken.now_or_never() {
                 Some(Ok(error)) => Err(error),
                 _ => served,

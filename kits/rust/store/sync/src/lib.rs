@@ -7,7 +7,7 @@ use touchstone_kit::{Failure, FailureKind, failure};
 use touchstone_sync::http::App;
 use touchstone_sync::identity::Open;
 use touchstone_sync::limits::Limits;
-use touchstone_sync::serve::serve;
+use touchstone_sync::serve::{Signals, serve};
 use touchstone_sync::storage::Storage;
 
 /// A service that answers in threads of its own.
@@ -29,7 +29,9 @@ impl Answering {
         let storage = runtime.block_on(storage).map_err(|error| told(format!("{error:#}")))?;
         let app = App::new(Arc::clone(&storage), Arc::new(Open::of(storage)), Limits::default());
         let served = app.clone();
-        let threads = std::thread::spawn(move || runtime.block_on(serve(served, listening, None)));
+        let threads = std::thread::spawn(move || {
+            runtime.block_on(async { serve(served, listening, None, Signals::catch()?).await })
+        });
         Ok(Answering { app, threads })
     }
 
