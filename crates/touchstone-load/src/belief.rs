@@ -42,7 +42,7 @@ pub enum Judged {
     Counts,
     /// It is measured again, as if it had not been.
     Again,
-    /// Nothing can be found out at this rate: the search settles for a lower one that held, or ends without an answer.
+    /// Nothing can be found out at this rate: the search confirms a lower one, or ends without an answer.
     Ends,
 }
 

@@ -16,7 +16,7 @@ const RISE: f64 = 2.0;
 const BACK: f64 = 0.05;
 /// One that cannot be believed lowers it to this share: the generator is at its limits, and 5 % less load does not relieve it.
 const RELIEF: f64 = 0.75;
-/// So often at the most a confirmation fails or cannot be believed: after these, the search says that there is no answer.
+/// So often at the most a confirmation fails, and so often one cannot be believed: after these, the search says that there is no answer.
 const BACKS_MAX: usize = 4;
 /// Rates that had not held and do after all, at the most: after these, a bracket is believed when it closes.
 const AFTER_ALL_MAX: usize = 8;
@@ -84,6 +84,8 @@ pub struct Search {
     after_all: usize,
     /// Confirmations that failed.
     backs: usize,
+    /// Confirmations that could not be believed.
+    reliefs: usize,
 }
 
 impl Search {
@@ -100,6 +102,7 @@ impl Search {
             failures: 0,
             after_all: 0,
             backs: 0,
+            reliefs: 0,
         }
     }
 
@@ -145,17 +148,17 @@ impl Search {
         None
     }
 
-    /// Asks next for a confirmation of a lower rate, for nothing can be found out at the one that is measured: of the highest that held, or,
-    /// where this was being confirmed, of a lower one. Returns whether there is one.
+    /// Gives up the rate that is measured, for nothing can be found out at it. A confirmation is next: of the highest rate that held or, if
+    /// that was being confirmed, of three quarters of it. Returns false where no rate held, or too many were given up.
     pub fn relieve(&mut self) -> bool {
         let at = match (self.stage, self.held) {
             (_, None) => return false,
             (Stage::Confirm, Some(at)) => at * RELIEF,
             (Stage::Narrow | Stage::Doubt, Some(at)) => at,
         };
-        self.backs += usize::from(self.stage == Stage::Confirm);
+        self.reliefs += usize::from(self.stage == Stage::Confirm);
         self.confirm_at(at);
-        self.backs < BACKS_MAX
+        self.reliefs < BACKS_MAX
     }
 
     /// Asks for a confirmation of this rate next.

@@ -1,4 +1,4 @@
-//! The course of a search for a capacity: which rate is measured next, after what a step found, and how far that can be believed.
+//! Drives a search for a capacity: takes what a step found and how far it can be believed, and says which rate is next.
 //!
 //! The rates are those of a [`Search`] as long as steps count. Where the generator comes to its limits, the search goes back to a rate that
 //! it can offer, and an answer is one that a valid run has confirmed.
@@ -6,7 +6,7 @@
 use crate::belief::{Belief, Doubt, Judged};
 use crate::capacity::{Next, Search};
 use crate::limit::Limits;
-use crate::scenario::Scenario;
+use crate::scenario::{Pacing, Scenario};
 use crate::search::{Searched, Step};
 use crate::trust::is_same;
 
@@ -17,7 +17,7 @@ pub struct Course {
     belief: Belief,
     searched: Searched,
     is_over: bool,
-    /// Whether nothing could be found out above the rate that is confirmed, for the generator came to its limits there.
+    /// Whether the generator came to its limits above the rate that is confirmed.
     is_at_limits: bool,
 }
 
@@ -61,10 +61,23 @@ impl Course {
         match judged {
             Judged::Counts => self.go_on(held),
             Judged::Again => {}
-            Judged::Ends if self.search.relieve() => self.is_at_limits = true,
+            Judged::Ends if self.can_be_relieved(doubt) && self.search.relieve() && self.has_starts() => {
+                self.is_at_limits = true;
+            }
             Judged::Ends => self.end_without_answer(),
         }
         self.last()
+    }
+
+    /// Whether a lower rate relieves the generator: a thread that never waits takes its whole processor at any.
+    fn can_be_relieved(&self, doubt: Doubt) -> bool {
+        doubt != Doubt::Busy || self.searched.scenario.load.pacing != Pacing::Spin
+    }
+
+    /// Whether a confirmation of the highest rate that held has a start.
+    fn has_starts(&self) -> bool {
+        let confirm_s = self.searched.scenario.capacity.confirm.nanos() as f64 / 1e9;
+        self.search.bracket().0.is_some_and(|rate| rate * confirm_s >= 1.0)
     }
 
     fn last(&self) -> &Step {
@@ -75,7 +88,7 @@ impl Course {
         let (highest, _) = self.search.bracket();
         self.searched.found = self.search.found(held);
         self.is_over = self.searched.found.is_some();
-        // A rate that is not confirmed is one that the service does not hold: its own limit is below the generator's.
+        // A confirmation that failed lowered the rate: this limit is the service's.
         self.is_at_limits &= self.search.bracket().0 == highest;
         if self.is_over && self.is_at_limits {
             self.searched.doubts = self.searched.doubts_of_steps(|_| true);
@@ -84,7 +97,10 @@ impl Course {
 
     fn end_without_answer(&mut self) {
         self.is_over = true;
-        let own = self.last().doubts.clone();
+        // Each rate that was to be confirmed had a reason of its own.
+        let is_confirmation = self.last().is_confirmation;
+        let steps = self.searched.steps.iter().filter(|step| step.is_confirmation == is_confirmation);
+        let own: Vec<String> = steps.flat_map(|step| step.doubts.clone()).collect();
         self.searched.doubts =
             self.searched.doubts_of_steps(|doubt| own.iter().any(|own| is_same(own, doubt)));
     }
@@ -112,7 +128,14 @@ mod tests {
         steps: usize,
         offer: impl Fn(f64, bool) -> (bool, Doubt),
     ) -> (Searched, Vec<(f64, bool)>) {
-        let scenario = Scenario::of_url("http://127.0.0.1:1".into(), "/".into());
+        searched(Scenario::of_url("http://127.0.0.1:1".into(), "/".into()), steps, offer)
+    }
+
+    fn searched(
+        scenario: Scenario,
+        steps: usize,
+        offer: impl Fn(f64, bool) -> (bool, Doubt),
+    ) -> (Searched, Vec<(f64, bool)>) {
         let mut course = Course::new(&scenario, &"p99 < 1s".parse().expect("it is a limit"));
         let mut asked = Vec::new();
         while asked.len() < steps
@@ -219,6 +242,39 @@ mod tests {
         assert_eq!(searched.found, Some(Found::Holds { at: 380.0, not_at: Some(400.0) }));
         assert_eq!(searched.doubts, Vec::<String>::new());
         assert!(searched.told().starts_with("Capacity: 380 iterations"), "{}", searched.told());
+    }
+
+    /// Confirmations that were doubtful and one that failed were together told as a service that changes.
+    #[test]
+    fn one_rate_that_failed_is_not_unsteady() {
+        let (searched, _) = search(|rate, confirms| match (rate, confirms) {
+            (200.0.., true) => (true, Something),
+            (160.0.., true) => (false, Nothing),
+            _ => (rate <= 400.0, Nothing),
+        });
+        assert!(matches!(searched.found, Some(Found::Holds { .. })), "{:?}", searched.found);
+    }
+
+    /// The last rate was so low that it had no start, and that was told as the reason for all of them.
+    #[test]
+    fn every_reason_why_no_rate_was_confirmed_is_told_and_none_of_our_making() {
+        let scenario = Scenario::of_url("http://127.0.0.1:1".into(), "/".into());
+        let mut slow = scenario.clone();
+        (slow.capacity.from, slow.capacity.to) = (0.2, 0.2);
+        let (found, asked) =
+            searched(slow, 200, |_, confirms| (true, if confirms { Something } else { Nothing }));
+        assert_eq!(found.doubts, doubts(asked.len() - 1, asked.len()));
+        let confirm_s = scenario.capacity.confirm.nanos() as f64 / 1e9;
+        assert!(asked.iter().all(|(rate, _)| rate * confirm_s >= 1.0), "{asked:?}");
+    }
+
+    #[test]
+    fn a_generator_that_never_waits_is_not_asked_for_less() {
+        let mut scenario = Scenario::of_url("http://127.0.0.1:1".into(), "/".into());
+        scenario.load.pacing = Pacing::Spin;
+        scenario.capacity.to = scenario.capacity.from;
+        let (found, asked) = searched(scenario, 200, |_, _| (true, Busy));
+        assert_eq!((asked.len(), found.found), (3, None));
     }
 
     /// It was told as invalid.

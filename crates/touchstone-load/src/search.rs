@@ -145,7 +145,7 @@ impl Searched {
         told.into_iter().map(|(doubt, steps)| format!("{doubt} ({steps} of {all} steps)")).collect()
     }
 
-    /// The rates that were to be confirmed, in order; of each run that could not be believed too.
+    /// The rate of each confirmation, in order, believed or not.
     fn confirmed(&self) -> impl Iterator<Item = f64> {
         self.steps.iter().filter(|step| step.is_confirmation).map(|step| step.rate)
     }
@@ -187,16 +187,15 @@ impl Searched {
             None if self.doubts.is_empty() => "Stopped before there was an answer.\n".into(),
             None if let Some((first, last)) = self.confirmed().next().zip(self.confirmed().last()) => {
                 format!(
-                    "INVALID: {} iterations a second held {limits}, but no valid run confirmed it or a lower rate, down to {}: {}.\n",
+                    "INVALID: {} iterations a second held {limits}, but no valid run confirmed that rate or a lower one (the last was {}): {}.\n",
                     rate(first),
                     rate(last),
                     self.doubts.join("; ")
                 )
             }
-            None => format!(
-                "INVALID: the search came to the generator's limits, and not the service's: {}.\n",
-                self.doubts.join("; ")
-            ),
+            None => {
+                format!("INVALID: the search came to the generator's limits: {}.\n", self.doubts.join("; "))
+            }
         }
     }
 }

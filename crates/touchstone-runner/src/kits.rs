@@ -28,7 +28,7 @@ pub struct Project {
     /// Every kit found.
     pub kits: Kits,
     /// The program of a gate's null arm, where it is not the baseline's file.
-    null_program: Option<PathBuf>,
+    null_program: Option<apart::Apart>,
 }
 
 impl Project {
@@ -216,7 +216,7 @@ impl Project {
     /// # Errors
     /// When the kit has no such subject.
     pub fn program_file(&self, arm: &PlannedArm) -> Result<PathBuf> {
-        let program = self.program(arm)?;
+        let program = self.started(arm)?;
         if program.components().count() > 1 {
             return Ok(program);
         }
@@ -231,8 +231,7 @@ impl Project {
     /// When the kit has no such subject.
     pub fn command(&self, arm: &PlannedArm) -> Result<Command> {
         let (folder, subject) = self.subject(&arm.contender.subject)?;
-        let apart = self.null_program.clone().filter(|_| arm.null_arm);
-        let mut command = Command::new(apart.map_or_else(|| self.program(arm), Ok)?);
+        let mut command = Command::new(self.started(arm)?);
         command.args(&subject.run[1..]).current_dir(folder);
         Ok(command)
     }

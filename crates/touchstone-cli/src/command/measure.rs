@@ -19,6 +19,7 @@ use part::Part;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use touchstone::plan::Plan;
@@ -30,9 +31,13 @@ use touchstone_runner::kits::Project;
 use touchstone_runner::run::{Setting, run};
 use touchstone_runner::scratch::Claim;
 use touchstone_runner::service::check_windows;
-use touchstone_runner::session::{Manners, Stop};
+use touchstone_runner::session::{Manners, Session, Stop};
+use touchstone_runner::strays;
 use touchstone_runner::writer::Writer;
 use touchstone_runner::{Error, ErrorKind};
+
+/// How long a program may take to say who it is.
+pub(super) const HELLO_LIMIT: Duration = Duration::from_secs(5);
 
 /// Where and how to run.
 #[derive(Args, Clone, Debug)]
@@ -177,7 +182,7 @@ impl<'m> Measuring<'m> {
             self.build(part.plan, "the run was stopped")?;
         }
         let claim = Claim::new(self.place.scratch.clone())?;
-        let project = self.project.with_null_apart(part.plan, &self.place.scratch)?;
+        let project = self.project.with_null_apart(part.plan, &self.place.scratch, answers)?;
         let bar = Bar::new();
         let setting = Setting {
             project: &project,
@@ -254,6 +259,21 @@ impl<'m> Measuring<'m> {
             }
         }
     }
+}
+
+/// Whether a copy of the baseline's driver says who it is. One may not run from elsewhere, and a scratch folder may be mounted with noexec.
+fn answers(copy: Command) -> bool {
+    // A process that a program leaves behind would outlive the question.
+    let _adoption = strays::adopt();
+    let manners = Manners { limit: HELLO_LIMIT, stop: Stop::default() };
+    let answered = Session::start(copy, manners).and_then(|mut session| session.hello());
+    if let Err(error) = &answered {
+        say::note(&format!(
+            "the null arm runs the baseline's own file, whose code then stays warmer than the candidate's: a copy of it does not \
+             answer: {error}"
+        ));
+    }
+    answered.is_ok()
 }
 
 fn tell_of_others(processes: &BTreeSet<u32>) {

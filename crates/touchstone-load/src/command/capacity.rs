@@ -142,6 +142,7 @@ fn search(
         confirmed = (is_confirmation && step.held).then_some(outcome);
     }
     let mut searched = course.searched();
+    let confirmed = confirmed.filter(|_| searched.found.is_some());
     searched.ended_at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     Ok((searched, confirmed))
 }

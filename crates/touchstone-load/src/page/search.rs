@@ -44,7 +44,7 @@ struct Point {
     held: bool,
     /// Whether it does not count, because it cannot be believed.
     doubted: bool,
-    /// The highest rate that had held when it had ended.
+    /// The highest rate that had held when it had ended, or the lower one that is confirmed instead.
     low: Option<f64>,
     /// The lowest that had not.
     high: Option<f64>,

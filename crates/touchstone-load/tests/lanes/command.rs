@@ -464,7 +464,7 @@ fn a_capacity_is_searched_for_and_confirmed() {
     let expected = match status(&output) {
         0 => "Capacity: at least 200 iterations a second",
         3 => {
-            "INVALID: 200 iterations a second held failures < 1%, but no valid run confirmed it or a lower rate, down to 84: the generator"
+            "INVALID: 200 iterations a second held failures < 1%, but no valid run confirmed that rate or a lower one (the last was 84): the generator"
         }
         other => panic!("{other}: {}", said(&output)),
     };
@@ -503,10 +503,7 @@ fn an_answer_that_nothing_valid_confirms_is_invalid() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(status(&output), 3, "{text} {}", said(&output));
     assert!(text.starts_with("INVALID: 100 iterations a second held"), "{text}");
-    for rate in ["100", "75", "56", "42"] {
-        let confirmed = format!("confirming {rate}/s: holds");
-        assert_eq!(said(&output).matches(&confirmed).count(), 2, "{}", said(&output));
-    }
+    assert_eq!(said(&output).matches("confirming 100/s: holds").count(), 2, "{}", said(&output));
     let told = run(&["report", &out]);
     assert_eq!((status(&told), told.stdout), (3, output.stdout));
 }

@@ -1,63 +1,101 @@
 //! The program of a gate's null arm, in a file of its own.
 //!
 //! The memory of a program's file is shared by all processes that run it, and stays in the processor's caches from one launch to the next.
-//! Where the baseline and its null arm run one file and the candidate another, that file's code is run twice as often: a byte for byte
+//! Where the baseline and its null arm run one file and the candidate another, the baseline's code is run twice as often: a byte for byte
 //! copy of the baseline took 1 to 6 % more time in slices of a millisecond, as a candidate, and the null arm did not show it.
 
 use super::Project;
 use crate::error::{Error, Result};
-use rustix::fs::{Access, access};
 use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use touchstone::plan::{Plan, PlannedArm};
 
-/// What begins a program of the system.
+/// How a program of the system begins.
 const ELF: &[u8] = b"\x7fELF";
-/// What stands in a program that looks for its libraries beside itself.
-const BESIDE_ITSELF: &[u8] = b"$ORIGIN";
+/// What stands in a program that looks for its libraries from its own folder on.
+const FROM_ITS_FOLDER: [&[u8]; 2] = [b"$ORIGIN", b"${ORIGIN}"];
+
+/// A copy of a program.
+#[derive(Clone, Debug)]
+pub(super) struct Apart {
+    /// The program.
+    pub(super) of: PathBuf,
+    /// Its copy.
+    pub(super) copy: PathBuf,
+}
 
 impl Project {
-    /// This project, in which the null arm of a gate between two programs runs a copy of the baseline's, which is made in `folder`. A plan
-    /// whose arms all run one program, or a program that could not be run from elsewhere, is left as it is: scripts, and what looks for
-    /// files beside itself.
+    /// This project, in which the null arm of a gate between two programs runs a copy of the baseline's, which is made in `folder`. Nothing
+    /// is copied where all arms run one program, or where the program may not run elsewhere: a script, or one that looks for libraries from
+    /// its own folder on. `answers` starts a copy and says whether it speaks; one that does not is not used.
     ///
     /// # Errors
     /// When the copy cannot be made.
-    pub fn with_null_apart(&self, plan: &Plan, folder: &Path) -> Result<Project> {
-        let mut project = self.clone();
-        let gates = plan.cases.iter().filter_map(|case| {
+    pub fn with_null_apart(
+        &self,
+        plan: &Plan,
+        folder: &Path,
+        answers: impl FnOnce(Command) -> bool,
+    ) -> Result<Project> {
+        let mut gates = plan.cases.iter().filter_map(|case| {
             let candidate = case.arms.iter().find(|arm| arm.name != case.baseline && !arm.null_arm)?;
             Some((case.arms.iter().find(|arm| arm.null_arm)?, candidate))
         });
         // All cases of a gate have the same programs.
-        let Some((null, candidate)) = gates.into_iter().next() else { return Ok(project) };
+        let Some((null, candidate)) = gates.next() else { return Ok(self.clone()) };
         let (program, other) = (self.program(null)?, self.program(candidate)?);
-        if program == other || !self.is_whole(null, &program)? {
-            return Ok(project);
+        if is_one_file(&program, &other) || !self.is_whole(null, &program)? {
+            return Ok(self.clone());
         }
-        let copy = folder.join("program");
-        let failed = |error| {
-            Error::io(format_args!("cannot copy {} to {}", program.display(), copy.display()), &error)
-        };
-        fs::copy(&program, &copy).map_err(failed)?;
-        // No program runs from a file system that is mounted so.
-        if access(&copy, Access::EXEC_OK).is_ok() {
-            project.null_program = Some(copy);
-        }
-        Ok(project)
+        let copy = copied(&program, folder)
+            .map_err(|error| Error::io(format_args!("cannot copy {}", program.display()), &error))?;
+        let project = Project { null_program: Some(Apart { of: program, copy }), ..self.clone() };
+        Ok(if answers(project.command(null)?) { project } else { self.clone() })
+    }
+
+    /// The file that is started for an arm: its program, or that one's copy.
+    pub(super) fn started(&self, arm: &PlannedArm) -> Result<PathBuf> {
+        let program = self.program(arm)?;
+        // Cases of a plan that was put together may have other programs.
+        let apart = self.null_program.as_ref().filter(|apart| arm.null_arm && apart.of == program);
+        Ok(apart.map_or(program, |apart| apart.copy.clone()))
     }
 
     /// Whether an arm's program is the driver, and has all that it needs in itself.
     fn is_whole(&self, arm: &PlannedArm, program: &Path) -> Result<bool> {
         let (folder, subject) = self.subject(&arm.contender.subject)?;
         let has_script = subject.run[1..].iter().any(|argument| folder.join(argument).is_file());
-        let content = || fs::read(program).unwrap_or_default();
-        Ok(!has_script && is_whole(&content()))
+        Ok(!has_script && is_whole(&fs::read(program).unwrap_or_default()))
     }
 }
 
+/// Copies a program into a new folder below `folder`, under its own name and beside links to all that lies beside it: it may ask for both.
+fn copied(program: &Path, folder: &Path) -> std::io::Result<PathBuf> {
+    // A folder's name would tell the driver which arm it is.
+    let beside = tempfile::Builder::new().prefix("").tempdir_in(folder)?.keep();
+    for neighbour in program.parent().into_iter().flat_map(Path::read_dir).flatten().flatten() {
+        if Some(&*neighbour.file_name()) != program.file_name() {
+            symlink(neighbour.path(), beside.join(neighbour.file_name()))?;
+        }
+    }
+    let copy = beside.join(program.file_name().unwrap_or_default());
+    fs::copy(program, &copy)?;
+    // Nothing of it is written to the disk while others are measured.
+    fs::File::open(&copy)?.sync_all()?;
+    Ok(copy)
+}
+
+/// Whether two paths lead to one file: by links too they share its memory.
+fn is_one_file(one: &Path, other: &Path) -> bool {
+    let file = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+    one == other || file(one).is_some_and(|found| file(other) == Some(found))
+}
+
 fn is_whole(content: &[u8]) -> bool {
-    content.starts_with(ELF) && !content.windows(BESIDE_ITSELF.len()).any(|bytes| bytes == BESIDE_ITSELF)
+    let has = |word: &&[u8]| content.windows(word.len()).any(|bytes| bytes == *word);
+    content.starts_with(ELF) && !FROM_ITS_FOLDER.iter().any(has)
 }
 
 #[cfg(test)]
@@ -101,6 +139,10 @@ mod tests {
 
     /// What baseline, candidate and null arm of a gate run, the candidate with a program of its own.
     fn programs(content: &[u8], subject: &str, candidate: Option<&str>) -> [PathBuf; 3] {
+        programs_of(content, subject, candidate, true)
+    }
+
+    fn programs_of(content: &[u8], subject: &str, candidate: Option<&str>, speaks: bool) -> [PathBuf; 3] {
         let folder = tempfile::tempdir().unwrap();
         let project = project(folder.path(), content);
         let name = format!("{subject}@p");
@@ -110,12 +152,13 @@ mod tests {
         let arms = &mut plan.cases[0].arms;
         arms[1].program = candidate.map(str::to_owned);
         arms[2].null_arm = true;
-        let project = project.with_null_apart(&plan, folder.path()).unwrap();
+        let project = project.with_null_apart(&plan, folder.path(), |_| speaks).unwrap();
         let run = [0, 1, 2]
             .map(|place| PathBuf::from(project.command(&plan.cases[0].arms[place]).unwrap().get_program()));
         if run[2] != run[0] {
             assert_eq!(fs::read(&run[2]).unwrap(), fs::read(&run[0]).unwrap());
-            assert_eq!(run[2].parent(), Some(folder.path()));
+            assert!(run[2].starts_with(folder.path()) && run[2].file_name() == run[0].file_name());
+            assert!(run[2].with_file_name("script.py").is_file(), "its neighbours are there");
         }
         run
     }
@@ -128,16 +171,35 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_that_does_not_speak_is_not_used() {
+        let [baseline, _, null] = programs_of(b"\x7fELF whole", "plain", Some("/other"), false);
+        assert_eq!(baseline, null);
+    }
+
+    #[test]
     fn arms_of_one_program_share_its_file() {
         let [baseline, candidate, null] = programs(b"\x7fELF whole", "plain", None);
         assert!(baseline == candidate && candidate == null);
     }
 
     #[test]
+    fn arms_whose_programs_are_links_to_one_file_share_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let [program, link, other] = ["a", "b", "c"].map(|name| folder.path().join(name));
+        write_program(&program, b"x");
+        write_program(&other, b"x");
+        fs::hard_link(&program, &link).unwrap();
+        assert!(is_one_file(&program, &link) && !is_one_file(&program, &other));
+    }
+
+    #[test]
     fn a_program_that_needs_its_place_stays_there() {
-        for (content, subject) in
-            [(&b"\x7fELF $ORIGIN/lib"[..], "plain"), (b"#!/bin/sh", "plain"), (b"\x7fELF whole", "script")]
-        {
+        for (content, subject) in [
+            (&b"\x7fELF $ORIGIN/lib"[..], "plain"),
+            (b"\x7fELF ${ORIGIN}/lib", "plain"),
+            (b"#!/bin/sh", "plain"),
+            (b"\x7fELF whole", "script"),
+        ] {
             let [baseline, _, null] = programs(content, subject, Some("/other"));
             assert_eq!(baseline, null, "{subject} {content:?}");
         }

@@ -1,18 +1,15 @@
 //! The driver programs that a gate is given: asked who they are before anything is measured.
 
+use super::super::measure::HELLO_LIMIT;
 use crate::say;
 use anyhow::bail;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::Duration;
 use touchstone::plan::{Plan, PlannedArm};
 use touchstone_runner::kits::Project;
 use touchstone_runner::session::{Manners, Session, Stop};
 use touchstone_runner::strays;
-
-/// How long a program may take to say who it is.
-const HELLO_LIMIT: Duration = Duration::from_secs(5);
 
 /// A program that was given can be found from any folder.
 pub(super) fn absolute(program: &Path) -> anyhow::Result<String> {
