@@ -38,7 +38,7 @@ pub struct Tls {
     pub key: PathBuf,
 }
 
-/// SIGINT and SIGTERM, which end a service as they should from when this is made: before, the system ends the process.
+/// SIGINT and SIGTERM. From here on they end the service in order; before, they kill the process.
 #[derive(Debug)]
 pub struct Signals {
     interrupted: Signal,

@@ -187,8 +187,8 @@ impl Header {
             version: word(60)?,
             // The first page is the root of the schema: no cells, no tables.
             is_empty: page.get(103..105)? == [0, 0],
-            // No encoding is chosen before the first table.
-            is_utf_8: matches!(word(56)?, 0 | 1),
+            // No encoding is chosen before the first table, and SQLite looks at two bits.
+            is_utf_8: matches!(word(56)? & 3, 0 | 1),
         })
     }
 }
@@ -374,12 +374,12 @@ impl Connection {
         if pages.count() > 0 {
             pages.copy(1, 0, &mut first)?;
         }
-        let Header { application, version, .. } = Header::of(&first).ok_or_else(|| damaged(1))?;
+        let Header { application, version, is_utf_8, .. } = Header::of(&first).ok_or_else(|| damaged(1))?;
         Ok(Header {
             application,
             version,
             is_empty: application == 0 && self.has_no_schema()?,
-            is_utf_8: application != 0 || self.is_utf_8()?,
+            is_utf_8: if application == 0 { self.is_utf_8()? } else { is_utf_8 },
         })
     }
 

@@ -262,8 +262,9 @@ impl<'s> CurrentRow<'s> {
     pub(crate) fn value(self, at: c_int) -> Raw<'s> {
         // SAFETY: the statement stands on a row. Only `next` makes such a row, and borrows the statement for as long as
         // the value lasts, so no code steps or resets it meanwhile. The keeper may reset it from its own thread, but
-        // only with the gate of the statement's session, which is held while rows are read. So one thread uses the
-        // connection, and may use an unprotected value; its column is looked up once, not with each of the calls.
+        // only with the gate of the statement's session, which is held while rows are read. SQLite is compiled for
+        // connections that one thread uses at a time, where unprotected values are as good as protected ones.
+        // `sqlite3_column_value` finds the column once; each of the other functions of columns would find it again.
         unsafe {
             let value = ffi::sqlite3_column_value(self.0.raw.as_ptr(), at);
             match ffi::sqlite3_value_type(value) {

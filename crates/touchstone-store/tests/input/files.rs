@@ -145,14 +145,22 @@ fn a_file_of_a_newer_version_is_refused_and_left_as_it_is() {
 /// A text is read where it lies, as UTF-8: a file whose text is another's would give nonsense.
 #[test]
 fn a_file_of_utf_16_is_refused() {
-    let place = place();
-    place
-        .plain()
-        .execute_batch(
-            "pragma encoding = 'UTF-16le'; pragma user_version = 0; create table t (a); drop table t",
-        )
-        .expect("the file is made");
-    assert_eq!(kind(Store::open(&place.path)), ErrorKind::Foreign);
+    // The second says that it is a store.
+    let own = place();
+    own.open();
+    let application: i64 =
+        own.plain().query_row("pragma application_id", (), |row| row.get(0)).expect("it has one");
+    for application in [0, application] {
+        let place = place();
+        let made = format!(
+            "pragma encoding = 'UTF-16le'; pragma application_id = {application}; pragma user_version = 1; \
+             create table t (a); drop table t"
+        );
+        place.plain().execute_batch(&made).expect("the file is made");
+        let error = Store::open(&place.path).map(drop).expect_err("it cannot be read");
+        assert_eq!(error.kind(), ErrorKind::Foreign, "{error}");
+        assert_eq!(error.to_string().contains("UTF-16"), application != 0, "{error}");
+    }
 }
 
 /// Where the size of the cache was given, the key's error was told as a foreign file's.
