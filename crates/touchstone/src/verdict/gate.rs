@@ -162,7 +162,7 @@ fn without_null_arm(plan: &Plan, comparisons: &[Comparison]) -> Vec<(String, Str
         let why = known.reasons.join("; ");
         (
             known.case.clone(),
-            format!("the null arm, which is the baseline itself, could not be compared: {why}"),
+            format!("the null arm, which is the baseline once more, could not be compared: {why}"),
         )
     };
     lost.map(said).collect()
@@ -190,7 +190,7 @@ pub(super) fn null_arm(plan: &Plan, statistics: &[CaseStatistics], case: &str) -
     let (said, (estimate, margin)) = null_arms(&arms)[place].zip(arms[place])?;
     let percent = (estimate.ratio() - 1.0) * 100.0;
     let moved = format!(
-        "the null arm, which is the baseline itself, moved by {percent:+.1} % (p = {:.3}",
+        "the null arm, which is the baseline once more, moved by {percent:+.1} % (p = {:.3}",
         estimate.p
     );
     match said {
