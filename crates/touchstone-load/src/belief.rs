@@ -55,8 +55,8 @@ pub struct Belief {
 }
 
 impl Belief {
-    /// Judges a step at a rate. A step that holds is believed whatever the generator did, for it makes nothing quicker; an answer is
-    /// not, unless a valid run confirms it.
+    /// Judges a step at a rate. A step that holds is believed whatever the generator did: response times count from the intended start, so
+    /// its lateness only lengthens them. A confirmation is measured again all the same, for a valid run says more.
     pub fn judge(&mut self, rate: f64, is_confirmation: bool, held: bool, doubt: Doubt) -> Judged {
         if (self.rate, self.is_confirmation) != (rate, is_confirmation) {
             *self = Belief { rate, is_confirmation, times: 0 };
@@ -68,7 +68,11 @@ impl Belief {
             _ => {
                 self.times += 1;
                 let most = if is_confirmation { CONFIRMATIONS_MAX } else { STEPS_MAX };
-                if self.times < most { Judged::Again } else { Judged::Ends }
+                match held {
+                    _ if self.times < most => Judged::Again,
+                    true => Judged::Counts,
+                    false => Judged::Ends,
+                }
             }
         }
     }
@@ -103,6 +107,8 @@ mod tests {
         let doubtful = |rate| (rate, true, true, Something);
         let steps = [100.0, 95.0, 90.0].map(doubtful);
         assert_eq!(judged(&steps), [Again; 3]);
-        assert_eq!(judged(&[doubtful(95.0), doubtful(95.0)]), [Again, Ends]);
+        assert_eq!(judged(&[doubtful(95.0), doubtful(95.0)]), [Again, Counts]);
+        let failing = (90.0, true, false, Something);
+        assert_eq!(judged(&[failing, failing]), [Again, Ends]);
     }
 }

@@ -1,7 +1,7 @@
 //! Drives a search for a capacity: takes what a step found and how far it can be believed, and says which rate is next.
 //!
 //! The rates are those of a [`Search`] as long as steps count. Where the generator comes to its limits, the search goes back to a rate that
-//! it can offer, and an answer is one that a valid run has confirmed.
+//! it can offer, and an answer is told as *at least*.
 
 use crate::belief::{Belief, Doubt, Judged};
 use crate::capacity::{Next, Search};
@@ -57,6 +57,8 @@ impl Course {
             step.doubts.clear();
         }
         let held = step.held;
+        // A run that holds though the generator was at its limits confirms a rate, and no more than that.
+        self.is_at_limits |= step.is_confirmation && judged == Judged::Counts && doubt != Doubt::Nothing;
         self.searched.steps.push(step);
         match judged {
             Judged::Counts => self.go_on(held),
@@ -189,10 +191,10 @@ mod tests {
     /// A service shared two processors with the generator: 3,200 a second had held, 3,644 could not be confirmed, and 17 steps were no answer.
     #[test]
     fn a_rate_whose_confirmation_cannot_be_believed_is_lowered() {
-        for held in [true, false] {
+        {
             let (searched, asked) = search(|rate, confirms| match (rate, confirms) {
                 (800.0.., _) => (false, Nothing),
-                (301.0.., true) => (held, Something),
+                (301.0.., true) => (false, Something),
                 (500.0.., _) => (false, Nothing),
                 _ => (true, Nothing),
             });
@@ -212,10 +214,24 @@ mod tests {
         }
     }
 
+    /// Its lateness is a part of what was measured, so the service held the rate.
+    #[test]
+    fn a_rate_that_holds_though_the_generator_is_late_is_an_answer_at_least() {
+        let (searched, asked) =
+            search(|rate, confirms| (rate <= 400.0, if confirms { Something } else { Nothing }));
+        let Some(Found::Holds { at, not_at: Some(not_at) }) = searched.found else {
+            panic!("{:?}", searched.found)
+        };
+        assert!(at > 380.0 && not_at > 400.0);
+        assert_eq!(asked.iter().filter(|(_, confirms)| *confirms).count(), 2, "a valid run would say more");
+        assert_eq!(searched.doubts, doubts(1, asked.len()));
+        assert!(searched.told().starts_with("Capacity: at least 400"), "{}", searched.told());
+    }
+
     #[test]
     fn a_search_whose_confirmations_are_all_doubtful_has_no_answer() {
         let (searched, asked) = search(|rate, confirms| match confirms {
-            true => (true, Something),
+            true => (false, Something),
             false => (rate < 400.0, Nothing),
         });
         let confirmed = asked.iter().filter(|(_, confirms)| *confirms).count();
@@ -248,7 +264,7 @@ mod tests {
     #[test]
     fn one_rate_that_failed_is_not_unsteady() {
         let (searched, _) = search(|rate, confirms| match (rate, confirms) {
-            (200.0.., true) => (true, Something),
+            (200.0.., true) => (false, Something),
             (160.0.., true) => (false, Nothing),
             _ => (rate <= 400.0, Nothing),
         });
@@ -262,7 +278,7 @@ mod tests {
         let mut slow = scenario.clone();
         (slow.capacity.from, slow.capacity.to) = (0.2, 0.2);
         let (found, asked) =
-            searched(slow, 200, |_, confirms| (true, if confirms { Something } else { Nothing }));
+            searched(slow, 200, |_, confirms| if confirms { (false, Something) } else { (true, Nothing) });
         assert_eq!(found.doubts, doubts(asked.len() - 1, asked.len()));
         let confirm_s = scenario.capacity.confirm.nanos() as f64 / 1e9;
         assert!(asked.iter().all(|(rate, _)| rate * confirm_s >= 1.0), "{asked:?}");
@@ -273,8 +289,8 @@ mod tests {
         let mut scenario = Scenario::of_url("http://127.0.0.1:1".into(), "/".into());
         scenario.load.pacing = Pacing::Spin;
         scenario.capacity.to = scenario.capacity.from;
-        let (found, asked) = searched(scenario, 200, |_, _| (true, Busy));
-        assert_eq!((asked.len(), found.found), (3, None));
+        let (found, asked) = searched(scenario, 200, |_, confirms| (!confirms, Busy));
+        assert_eq!((asked.len(), found.found), (2, None));
     }
 
     /// It was told as invalid.

@@ -31,7 +31,7 @@ pub struct Searched {
     pub limits: Limits,
     /// The answer; none, where the search did not come to one.
     pub found: Option<Found>,
-    /// Why there is none, but for a search that was stopped; or why it is not known more closely: the generator came to its limits.
+    /// Why there is none, but for a search that was stopped; or why it is told as *at least*: the generator came to its limits.
     pub doubts: Vec<String>,
     /// What was measured, in order.
     pub steps: Vec<Step>,
@@ -160,8 +160,8 @@ impl Searched {
                 let not_at = not_at.map(|not_at| format!("; {} do not", rate(not_at))).unwrap_or_default();
                 let doubts = self.doubts.join("; ");
                 format!(
-                    "Capacity: at least {at} iterations a second hold {limits}{not_at}. Beyond {at} the search came to the generator's \
-                     limits: {doubts}.\n"
+                    "Capacity: at least {at} iterations a second hold {limits}{not_at}. The search came to the generator's own limits, \
+                     which can only lengthen what is measured: {doubts}.\n"
                 )
             }
             Some(Found::Holds { at, not_at: Some(not_at) }) => {
@@ -187,7 +187,7 @@ impl Searched {
             None if self.doubts.is_empty() => "Stopped before there was an answer.\n".into(),
             None if let Some((first, last)) = self.confirmed().next().zip(self.confirmed().last()) => {
                 format!(
-                    "INVALID: {} iterations a second held {limits}, but no valid run confirmed that rate or a lower one (the last was {}): {}.\n",
+                    "INVALID: {} iterations a second held {limits}, but no run confirmed that rate or a lower one (the last was {}): {}.\n",
                     rate(first),
                     rate(last),
                     self.doubts.join("; ")

@@ -56,7 +56,7 @@ impl SearchView {
         SearchView {
             chart: chart(searched),
             steps: searched.steps.iter().map(row).collect(),
-            is_doubted: searched.found.is_none() && !searched.doubts.is_empty(),
+            is_doubted: !searched.doubts.is_empty(),
         }
     }
 }

@@ -460,15 +460,8 @@ fn a_capacity_is_searched_for_and_confirmed() {
     let search = ["capacity", &service.host, "--limits", "failures < 1%", "--from", "50", "--to", "200"];
     let output = run(&[&search[..], &["--step", "100ms", "--confirm", "100ms"]].concat());
     let text = String::from_utf8_lossy(&output.stdout);
-    // Where the machine is not quiet enough for what confirms it, that is what the status and the text say.
-    let expected = match status(&output) {
-        0 => "Capacity: at least 200 iterations a second",
-        3 => {
-            "INVALID: 200 iterations a second held failures < 1%, but no valid run confirmed that rate or a lower one (the last was 84): the generator"
-        }
-        other => panic!("{other}: {}", said(&output)),
-    };
-    assert!(text.starts_with(expected), "{text}");
+    assert_eq!(status(&output), 0, "{}", said(&output));
+    assert!(text.starts_with("Capacity: at least 200 iterations a second"), "{text}");
     assert!(said(&output).contains("step 50/s: holds") && said(&output).contains("confirming 200/s: holds"));
 }
 
@@ -490,9 +483,9 @@ fn a_service_that_fails_everything_has_no_capacity_and_no_valid_result() {
     assert!(text.contains("NO REQUEST WAS ANSWERED") || status(&output) == 3, "{text}");
 }
 
-/// What confirmed an answer was beyond the generator's own limits, and the answer was told all the same.
+/// What confirmed an answer was beyond the generator's own limits, and nothing said so.
 #[test]
-fn an_answer_that_nothing_valid_confirms_is_invalid() {
+fn an_answer_that_nothing_valid_confirms_is_told_as_at_least_with_the_reason() {
     let service = start(|_| answer("fine"));
     let folder = tempfile::tempdir().expect("a folder can be made");
     let out = folder.path().join("search").display().to_string();
@@ -501,11 +494,12 @@ fn an_answer_that_nothing_valid_confirms_is_invalid() {
         ["capacity", &service.host, "--limits", "max < 1h", "--from", "50", "--to", "100", "--out", &out];
     let output = run(&[&search[..], &["--step", "100ms", "--confirm", "100ms", "--pacing", "spin"]].concat());
     let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(status(&output), 3, "{text} {}", said(&output));
-    assert!(text.starts_with("INVALID: 100 iterations a second held"), "{text}");
+    assert_eq!(status(&output), 0, "{text} {}", said(&output));
+    assert!(text.starts_with("Capacity: at least 100 iterations a second hold"), "{text}");
+    assert!(text.contains("came to the generator's own limits") && text.contains("(1 of 4 steps)"), "{text}");
     assert_eq!(said(&output).matches("confirming 100/s: holds").count(), 2, "{}", said(&output));
     let told = run(&["report", &out]);
-    assert_eq!((status(&told), told.stdout), (3, output.stdout));
+    assert_eq!((status(&told), told.stdout), (0, output.stdout));
 }
 
 #[test]

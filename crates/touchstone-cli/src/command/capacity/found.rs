@@ -96,7 +96,7 @@ impl Searched {
         Some(self.found["limits"].as_str()?.to_owned())
     }
 
-    /// Reads it; none where the generator came to nothing. A doubt of the run that confirmed the answer is one of the answer.
+    /// Reads it; none where the generator came to nothing. A doubt of the run that confirmed an answer is why it is *at least* so much.
     ///
     /// # Errors
     /// When what it left cannot be read.
@@ -104,19 +104,23 @@ impl Searched {
         let Ok(text) = std::fs::read_to_string(folder.join("capacity.json")) else { return Ok(None) };
         let found: Value = serde_json::from_str(&text)?;
         let has_answer = found.pointer("/found/holds").is_some();
-        // Of a search with an answer they are why it came no further.
-        let (mut doubts, beyond) =
-            if has_answer { (Vec::new(), doubts_of(&found)) } else { (doubts_of(&found), Vec::new()) };
+        let mut told = doubts_of(&found);
         if let Ok(text) = std::fs::read_to_string(folder.join("outcome.json")) {
             let more = doubts_of(&serde_json::from_str(&text)?);
             // The search says behind each doubt how many of its steps had it.
-            let is_told =
-                |doubt: &String| doubts.iter().any(|told: &String| told.starts_with(doubt.as_str()));
+            let is_told = |doubt: &String| told.iter().any(|told: &String| told.starts_with(in_short(doubt)));
             let more: Vec<String> = more.into_iter().filter(|doubt| !is_told(doubt)).collect();
-            doubts.extend(more);
+            told.extend(more);
         }
+        // Of a search with an answer they are why it came no further.
+        let (doubts, beyond) = if has_answer { (Vec::new(), told) } else { (told, Vec::new()) };
         Ok(Some(Searched { found, doubts, beyond }))
     }
+}
+
+/// A doubt without its figures, which another run has otherwise.
+fn in_short(doubt: &str) -> &str {
+    doubt.split([':', ',']).next().unwrap_or(doubt)
 }
 
 fn doubts_of(left: &Value) -> Vec<String> {
@@ -190,14 +194,14 @@ mod tests {
         Searched::read(folder.path()).unwrap().expect("there is a search")
     }
 
-    /// A user was told that a service holds at least 1,600, whose confirming run the generator called invalid.
+    /// A user was told that a service holds 1,600, whose confirming run the generator called invalid.
     #[test]
-    fn a_doubt_of_the_run_that_confirmed_an_answer_is_one_of_the_answer() {
+    fn a_doubt_of_the_run_that_confirmed_an_answer_is_told_with_it() {
         let search =
             ("capacity.json", r#"{"found": {"holds": {"at": 1600.0, "not_at": null}}, "doubts": []}"#);
-        assert_eq!(left(&[search]).doubts, Vec::<String>::new());
+        assert_eq!(left(&[search]).beyond, Vec::<String>::new());
         let confirmed = ("outcome.json", r#"{"doubts": ["it sent late"]}"#);
-        assert_eq!(left(&[search, confirmed]).doubts, ["it sent late"]);
+        assert_eq!(left(&[search, confirmed]).beyond, ["it sent late"]);
         let both = ("capacity.json", r#"{"found": null, "doubts": ["it sent late (2 of 9 steps)"]}"#);
         assert_eq!(left(&[both, confirmed]).doubts, ["it sent late (2 of 9 steps)"], "once");
     }

@@ -48,7 +48,7 @@ pub struct Held {
     pub why: Option<String>,
     /// Why the answer cannot be believed: what the generator doubts of itself, each with how many steps had it.
     pub doubts: Vec<String>,
-    /// Why it may hold more than the highest rate that held: the generator came to its own limits above it, each with how many steps had it.
+    /// Why it may hold more than the rate that is told: the generator came to its own limits, each with how many steps had it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub beyond: Vec<String>,
     /// What went wrong with the service after it was searched.

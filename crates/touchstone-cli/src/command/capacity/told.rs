@@ -72,7 +72,7 @@ fn answer(held: &Held) -> String {
     let least = if held.fails.is_none() || !held.beyond.is_empty() { "at least " } else { "" };
     let beyond = match held.beyond.join("; ") {
         none if none.is_empty() => none,
-        doubts => format!("; beyond that the search came to the load generator's limits: {doubts}"),
+        doubts => format!("; the search came to the load generator's own limits: {doubts}"),
     };
     format!(
         "{invalid}{least}{} iterations a second{not}: {least}{} devices, at one iteration in ten minutes each{beyond}",
@@ -134,8 +134,8 @@ mod tests {
         let beyond = Held { beyond: vec!["it sent late (3 of 9 steps)".into()], ..held(Some(60.0), &[]) };
         assert_eq!(
             answer(&beyond),
-            "at least 47.88 iterations a second (60 do not hold): at least 28,728 devices, at one iteration in ten minutes each; beyond \
-             that the search came to the load generator's limits: it sent late (3 of 9 steps)"
+            "at least 47.88 iterations a second (60 do not hold): at least 28,728 devices, at one iteration in ten minutes each; the \
+             search came to the load generator's own limits: it sent late (3 of 9 steps)"
         );
     }
 
