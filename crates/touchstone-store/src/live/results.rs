@@ -400,7 +400,7 @@ impl<T> FusedIterator for Records<'_, T> {}
 /// let batch = feed.next()?.expect("the feed goes on");
 /// let diff = batch.get(by_date.id()).expect("it was changed").diff::<Task>()?;
 ///
-/// // Who goes, from the end: so places stay what they are. Then who comes, from the beginning.
+/// // Removed records first, from the end: so the other places stay as they are. Then inserted ones, from the beginning.
 /// for difference in diff.iter().rev() {
 ///     if let Difference::Removed { at } | Difference::Changed { old_at: at, .. } = difference {
 ///         shown.remove(*at);

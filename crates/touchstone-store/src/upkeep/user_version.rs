@@ -22,7 +22,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// If the file cannot be read, or what it has is no version (`Mismatch`).
+    /// If the file cannot be read, or if the stored number is no version (`Mismatch`).
     pub fn user_version(&self) -> Result<u32> {
         self.read(Snapshot::user_version)
     }
@@ -40,7 +40,7 @@ impl Snapshot {
     /// ```
     ///
     /// # Errors
-    /// If the snapshot has expired, if the file cannot be read, or what it has is no version (`Mismatch`).
+    /// If the snapshot has expired, if the file cannot be read, or if the stored number is no version (`Mismatch`).
     pub fn user_version(&self) -> Result<u32> {
         self.leased().in_transaction(read)
     }
@@ -66,7 +66,7 @@ impl Transaction<'_> {
     /// ```
     ///
     /// # Errors
-    /// If the file cannot be read, or what it has is no version (`Mismatch`).
+    /// If the file cannot be read, or if the stored number is no version (`Mismatch`).
     pub fn user_version(&self) -> Result<u32> {
         self.writer().session.in_transaction(read)
     }
