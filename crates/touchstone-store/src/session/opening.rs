@@ -94,6 +94,16 @@ fn make(connection: &Connection, mut header: Header, options: &Options) -> Resul
 
 fn make_once(connection: &Connection, header: Header) -> Result<()> {
     let sql = connection.sql();
+    // Without a log a torn page is put back from a journal, which must be on the disk before: a flush that the disk's own
+    // memory holds back does not do, as on Apple's systems.
+    sql.execute_batch("pragma fullfsync = on")?;
+    let made = make_whole(connection, header);
+    sql.execute_batch("pragma fullfsync = off")?;
+    made
+}
+
+fn make_whole(connection: &Connection, header: Header) -> Result<()> {
+    let sql = connection.sql();
     // The statement runs to its end, because only there the change is committed, or fails.
     let mut statement = sql.prepare("pragma journal_mode = wal")?;
     let modes = statement.query_map((), |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;

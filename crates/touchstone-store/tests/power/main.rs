@@ -22,6 +22,8 @@ const CUTS_USUALLY: u64 = 25;
 /// Of how many steps of a consistent store one is durable.
 const DURABLE: u64 = 16;
 const FILE: &str = "power.db";
+/// How often each moment of the making of a file is cut, for writes are torn otherwise each time.
+const TORN_OTHERWISE: u64 = 24;
 
 /// A number for each writer.
 type Counts = [u64; WRITERS as usize];
@@ -165,6 +167,41 @@ fn moments(events: &[Event], cuts: u64, random: &mut Random) -> Vec<usize> {
     moments.sort_unstable();
     moments.dedup();
     moments
+}
+
+/// Cuts the power at every moment of the making of a file: what is there then is opened, or made again.
+fn cut_while_it_is_made(options: &Options) {
+    let shim = Shim::register(false, true);
+    shim.record();
+    let directory = tempfile::tempdir().expect("there is room");
+    let place = directory.path().join(FILE);
+    drop(options.clone().vfs(shim.name()).open(place).expect("the store opens"));
+    let events = shim.take_events();
+    let (mut disk, mut random) = (Disk::default(), Random::new(events.len() as u64));
+    for (number, event) in events.iter().enumerate() {
+        disk.advance(event);
+        for unsynced in [Unsynced::Lost, Unsynced::Kept, Unsynced::Some, Unsynced::Torn] {
+            for _ in 0..TORN_OTHERWISE {
+                let directory = memory();
+                disk.save(directory.path(), unsynced, &mut random);
+                let store = options.clone().open(directory.path().join(FILE));
+                let store = store.unwrap_or_else(|error| {
+                    panic!("event {number} of {}, {unsynced:?}: {error}", events.len())
+                });
+                check_whole(&store);
+            }
+        }
+    }
+}
+
+/// Found by many cuts: on a disk with a memory of its own the file's first page was torn, and its journal not there yet. The file was
+/// called another program's, or its key wrong.
+#[test]
+fn a_file_that_was_being_made_at_a_loss_of_power_is_made_again() {
+    let encrypted = Options::new().key(EncryptionKey::raw([7; 32]));
+    for options in [Options::new(), encrypted.clone(), encrypted.cipher(Cipher::SqlCipher)] {
+        cut_while_it_is_made(&options);
+    }
 }
 
 #[test]
