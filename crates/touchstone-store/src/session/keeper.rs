@@ -365,7 +365,7 @@ impl KeeperShared {
     fn approach(&self, copier: &Copier) -> Result<()> {
         if self.flushes_files() {
             let flushed = copier.connection.flush_file();
-            flushed.inspect_err(|_| self.uncopy(&copier.connection))?;
+            flushed.inspect_err(|error| self.lose(&copier.connection, error))?;
         }
         let mut left = u32::MAX;
         while let Some(new) = self.new_frames().filter(|new| *new > FEW && *new < left / 2) {
