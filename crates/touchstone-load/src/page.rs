@@ -39,6 +39,11 @@ struct Page {
 }
 
 impl Page {
+    /// Whether the outcome is of a run that confirmed an answer: what is doubted of it can only lengthen its times.
+    fn is_confirmation(&self) -> bool {
+        self.search.as_ref().is_some_and(|search| search.has_answer)
+    }
+
     /// Whether the answer of a search, at the top, says why the page cannot be believed.
     fn is_doubted_above(&self) -> bool {
         self.search.as_ref().is_some_and(|search| search.is_doubted)

@@ -170,6 +170,18 @@ fn the_page_of_an_invalid_search_says_each_doubt_once() {
     assert!(html.contains("(1 of 13 steps)") && html.contains("the top of the page says why"));
 }
 
+/// Seen in a browser: above an answer that holds, the run that confirmed it was called invalid.
+#[test]
+fn the_run_that_confirmed_an_answer_while_the_generator_was_late_is_not_called_invalid() {
+    let (mut searched, confirmed) = (searched(), outcome());
+    let [doubt] = &confirmed.doubts[..] else { panic!("one: {:?}", confirmed.doubts) };
+    searched.doubts = vec![format!("{doubt} (1 of 13 steps)")];
+    let html = page::of_search(&searched, Some(&confirmed)).expect("it is written");
+    assert!(body(&html).contains("Capacity: at least 367") && !body(&html).contains("INVALID"));
+    assert!(html.contains("the rate held, and the times are longer than the service's own"));
+    assert!(page::of_outcome(&confirmed).expect("it is written").contains("INVALID"), "alone it is");
+}
+
 #[test]
 fn the_page_of_a_long_run_is_no_larger_and_keeps_its_longest() {
     let mut outcome = outcome();

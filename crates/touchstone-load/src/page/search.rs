@@ -15,6 +15,8 @@ pub(super) struct SearchView {
     pub steps: Vec<StepRow>,
     /// Whether its answer, at the top of the page, says why it cannot be believed.
     pub is_doubted: bool,
+    /// Whether it has an answer.
+    pub has_answer: bool,
 }
 
 /// A step, in words.
@@ -56,7 +58,8 @@ impl SearchView {
         SearchView {
             chart: chart(searched),
             steps: searched.steps.iter().map(row).collect(),
-            is_doubted: !searched.doubts.is_empty(),
+            is_doubted: searched.found.is_none() && !searched.doubts.is_empty(),
+            has_answer: searched.found.is_some(),
         }
     }
 }
