@@ -3,6 +3,7 @@
 
 use crate::types::cells::{Cell, Cells};
 use crate::types::nested::{self, Nested};
+use ascii::AsciiStr;
 use std::fmt;
 
 #[cfg(test)]
@@ -313,18 +314,14 @@ fn narrowed(wide: f64) -> Result<f32, Mismatch> {
     if value.is_infinite() && wide.is_finite() { Err(Mismatch::Range) } else { Ok(value) }
 }
 
-/// Checks that text is UTF-8. Most texts are short and ASCII, which is checked here in words of eight bytes: the
-/// library's function takes three times the instructions, and its speed depends on its position in the linked program.
+/// Checks that text is UTF-8. Most texts are short and ASCII: these take half the time or less with a check for ASCII
+/// alone, of eight bytes and more at once.
 #[inline]
-#[expect(unsafe_code, reason = "values are below the engine, and ASCII needs no second check")]
 fn text(bytes: &[u8]) -> Result<&str, Mismatch> {
-    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
-    let (words, rest) = bytes.as_chunks::<8>();
-    if words.iter().all(|word| u64::from_ne_bytes(*word) & HIGH == 0) && rest.iter().all(u8::is_ascii) {
-        // SAFETY: ASCII is UTF-8.
-        return Ok(unsafe { std::str::from_utf8_unchecked(bytes) });
-    }
-    std::str::from_utf8(bytes).map_err(|_| Mismatch::Utf8)
+    AsciiStr::from_ascii(bytes)
+        .map(AsciiStr::as_str)
+        .or_else(|_| std::str::from_utf8(bytes))
+        .map_err(|_| Mismatch::Utf8)
 }
 
 impl Field for String {
