@@ -126,8 +126,8 @@ impl Capture {
         if !is_wanted {
             return;
         }
-        // If the row cannot be read, records are counted again. So they are if another process commits between this
-        // read and a statement that is its own transaction.
+        // If the row cannot be read, the live thread counts all records again. It also does so if another process
+        // commits between this read and the statement, if the statement is a transaction of its own.
         let read =
             catch_unwind(AssertUnwindSafe(|| access::get_values::<T>(session, section, &key.values())));
         if let Ok(Ok(record)) = read {
@@ -347,7 +347,7 @@ impl Capture {
         open.unknown = was_unknown;
     }
 
-    /// Ends gathering before the commit; returns the changes to hand over.
+    /// Ends gathering, before a transaction's commit or after a single statement's; returns the changes to hand over.
     pub(crate) fn finish(&self, leased: &Leased) -> Option<Captured> {
         self.is_on.replace(false).then(|| self.finish_watched(leased))
     }

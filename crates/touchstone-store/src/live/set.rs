@@ -27,7 +27,8 @@ pub(crate) struct Entry<R> {
     pub(crate) row: Arc<R>,
 }
 
-/// Compares two entries: a total order, `ord` first, then the rows. Only entries with the same position are equal.
+/// Compares two entries: a total order, `ord` first, then the rows. Entries are equal only if the columns of the query's
+/// order and the keys are.
 pub(crate) trait Ordered<R> {
     fn compare(&self, left: &Entry<R>, right: &Entry<R>) -> Ordering;
 }

@@ -1,7 +1,7 @@
 //! The checkpoint thread ("the keeper") keeps the write-ahead log (the log) short, so that no commit copies pages. When
 //! the log has grown, the keeper checkpoints it: copies its pages into the file. The keeper also ends parked snapshots
-//! that are not used again, and lets a held snapshot expire if the log would grow without bound for it. Other processes
-//! may commit, so while snapshots are held here, the keeper looks at the log's length again and again.
+//! that are not used again, and lets a held snapshot expire if the log would grow without bound because of it. Other
+//! processes may commit, so while snapshots are held here, the keeper looks at the log's length again and again.
 
 //             start            wake-up                stop
 //     absent -------> asleep ----------> watching ----------> ended
@@ -40,11 +40,12 @@ use std::time::{Duration, Instant};
 const PARKED_MAX: Duration = Duration::from_millis(50);
 /// How long snapshots have to end by themselves once the log is at its limit, before they expire.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// How long writers wait at most for readers of other processes, so that a log at its limit restarts: those readers'
-/// snapshots end when their own keepers look. Writers of other processes wait too, and by default give up after five
-/// seconds.
+/// How long writers wait at most in one of three attempts for readers of other processes, so that a log at its limit
+/// restarts: those readers' snapshots end when their own keepers look. Writers of other processes wait too, and by
+/// default give up after five seconds, which is longer than three attempts.
 const PATIENCE_MAX: Duration = Duration::from_millis(1600);
-/// Writers wait again only after this many times as long as they have waited: for one store, a tenth of their time.
+/// After writers have waited for a time, they do not wait again for this many times that time. So writers of one store
+/// wait for at most a tenth of their time.
 const PAUSE: u32 = 9;
 /// The time between two looks at the log while snapshots are held. Meanwhile the log may grow beyond its limit.
 const LOOK: Duration = Duration::from_millis(250);
@@ -70,8 +71,8 @@ struct KeeperShared {
     wakeup: Arc<KeeperWakeup>,
     /// How many frames of the log were copied after the last checkpoint.
     copied: AtomicU32,
-    /// False if a flush failed while another process copied the log: frames that the disk may lack still count as
-    /// copied.
+    /// False if a flush has failed and another process copied the log at that moment: then frames that the disk may lack
+    /// still count as copied, and the next checkpoint tries again to make them count as not copied.
     is_uncopied: AtomicBool,
     /// None if the log was short at the last checkpoint.
     tried: Mutex<Option<Tried>, TRIED>,

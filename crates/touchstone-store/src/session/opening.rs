@@ -94,8 +94,8 @@ fn make(connection: &Connection, mut header: Header, options: &Options) -> Resul
 
 fn make_once(connection: &Connection, header: Header) -> Result<()> {
     let sql = connection.sql();
-    // Without a log a torn page is put back from a journal, which must be on the disk before: a flush that the disk's own
-    // memory holds back does not do, as on Apple's systems.
+    // Before there is a log, SQLite mends a torn page from a journal, which must be on the disk before the page is
+    // written. On Apple's systems a plain flush may end in the disk's own cache: hence full flushes.
     sql.execute_batch("pragma fullfsync = on")?;
     let made = make_whole(connection, header);
     sql.execute_batch("pragma fullfsync = off")?;

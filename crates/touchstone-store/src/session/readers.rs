@@ -19,8 +19,9 @@
 // goes to sleep only if no snapshot is parked and no session is out, and the next snapshot that is parked, or that may
 // be held for long, wakes it.
 //
-// A thread that holds the list's lock waits for the gate of a listed session only, in which no owner can be. So a call
-// may take the list's lock while it holds its own gate. No other lock is taken under the lock of `all`.
+// Under the list's lock a thread waits for the gates of listed sessions only. A listed session has no owner, so no call
+// holds its gate. Therefore a call may take the list's lock while it holds its own gate. No other lock is taken under
+// the lock of `all`.
 //
 // Two equal states of the header of the log's index (SQLite's WAL index, in shared memory) mean that nothing was
 // committed in between. The header is read without a lock. A commit that happened before the read, by any

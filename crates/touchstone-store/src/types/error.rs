@@ -56,8 +56,8 @@ pub enum ErrorKind {
     /// An argument is not valid: a value that no column can hold, such as NaN; an option, a path or a name; a record
     /// whose key was changed; a condition on the columns of another type; a statement that this call does not accept.
     Invalid,
-    /// The calling thread is in a transaction of this store already; or code that live queries call has used live
-    /// queries, or has written while the transaction under way waited for live queries.
+    /// The calling thread is in a transaction of this store already. Or the call comes from code that live queries run,
+    /// such as a waker or a record's own: it uses live queries, or it writes while a transaction waits for live queries.
     Nested,
     /// The snapshot has expired: the log reached `log_bytes_max`.
     Expired,

@@ -77,8 +77,8 @@ pub struct SalvagedTable {
     pub pages_lost: u64,
     /// Rows among those saved from pages to which no other page led any more.
     pub rows_found: u64,
-    /// Rows among those saved whose value ends, from one page to the next, in nothing but zeros: the value may be so,
-    /// or the page may be lost. In an encrypted store there are none.
+    /// Rows among those saved with a long value that has only zeros from some page to its end: the value may be so, or
+    /// these pages may be lost. In an encrypted store there are none.
     pub rows_doubtful: u64,
 }
 

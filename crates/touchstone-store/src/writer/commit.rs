@@ -9,7 +9,8 @@
 //! 2. *Session*, `session`: locks the writer's session, and opens it at the first turn.
 //! 3. *Begin*, `begin`: begins to gather the changes; begins the transaction, which takes the file's write lock; notes
 //!    the log's state. A single statement takes the file's lock by itself, in step 4.
-//! 4. *Commit*, `make`: ends the gathering, commits, and puts the commit into the inbox of the live thread.
+//! 4. *Commit*, `make`: ends the gathering, commits, and puts the commit into the inbox of the live thread. A single
+//!    statement commits by itself, before the gathering ends.
 //! 5. *End*, `end`: counts the commit for the flush; passes the turn on; wakes the live thread and the watchers of other
 //!    processes; lets the keeper look at the log; waits for a flush, if the commit must be durable.
 //!
@@ -95,8 +96,9 @@ pub(crate) struct LentWriter {
 struct Made {
     captured: Option<Captured>,
     before: Option<LogState>,
-    /// By how much the commit itself has changed the log index's count of commits, if the file's lock was not held from
-    /// `before` on; another process may then have committed in between.
+    /// None for a transaction, which held the file's lock from `before` on. For a single statement, the number of
+    /// commits that it made, 0 or 1: if the count of commits in the log's index has grown by another number, another
+    /// process has committed in between.
     own: Option<u32>,
 }
 
@@ -156,8 +158,8 @@ impl WritePath {
     }
 
     /// Runs one statement as a transaction of its own if the table is ready and the file is not locked; otherwise a
-    /// transaction, which makes the table ready, or waits for the lock. If that cannot begin, `name` adds to the error
-    /// what the statement adds to its own errors.
+    /// transaction, which makes the table ready, or waits for the lock. If the transaction cannot begin, `name` adds the
+    /// record's name to the error, as the statement does to its own errors.
     pub(crate) fn alone<R>(
         &self,
         shape: &'static Shape,

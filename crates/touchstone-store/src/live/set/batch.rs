@@ -56,7 +56,7 @@ struct PendingChanges<'a, R, O> {
     merged: Vec<Entry<R>>,
 }
 
-/// The numbers of changes from the beginning of a batch that belong to one node.
+/// How many of the next changes of a batch belong to one node.
 #[derive(Clone, Copy)]
 struct Share {
     removed: usize,
