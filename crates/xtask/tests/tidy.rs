@@ -88,6 +88,17 @@ fn the_maps_name_files_that_exist() {
 }
 
 #[test]
+fn the_map_of_the_store_names_each_file_of_its_rooms() {
+    let (tree, map) = (Tree::read(), "crates/touchstone-store/ARCHITECTURE.md");
+    let tests = test_files(&tree);
+    let files = rust(&tree).map(|(path, _)| path).filter(|path| !tests.contains(*path));
+    let files = files.filter_map(|path| path.strip_prefix("crates/touchstone-store/src/"));
+    let files: Vec<&str> = files.filter(|path| path.contains('/') && !path.ends_with("/tests.rs")).collect();
+    assert!(files.len() >= 100, "only {} files were found", files.len());
+    assert_none("maps", &path::unnamed(map, tree.text(map), files.into_iter()));
+}
+
+#[test]
 fn a_module_of_the_store_imports_only_rooms_to_its_left() {
     let tree = Tree::read();
     let tests = test_files(&tree);

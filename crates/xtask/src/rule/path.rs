@@ -1,4 +1,4 @@
-//! Paths: the maps of the project name files and folders that exist.
+//! Paths: the maps of the project name files and folders that exist, and the store's map names each of its files.
 
 use crate::Findings;
 
@@ -27,6 +27,12 @@ pub fn check(path: &str, text: &str, roots: &[&str], exists: impl Fn(&str) -> bo
     findings
 }
 
+/// Finds the files that a map does not name. Their paths are as the map writes them.
+pub fn unnamed<'f>(path: &str, text: &str, files: impl Iterator<Item = &'f str>) -> Findings {
+    let is_named = |file: &&str| text.contains(&format!("`{file}`"));
+    files.filter(|file| !is_named(file)).map(|file| format!("{path}: `{file}` is not named")).collect()
+}
+
 /// Whether words in backticks name a file of the project's own, or a folder.
 fn is_path(named: &str) -> bool {
     let is_plain = !named.contains([' ', '*', '<', ':', '(', '{', '…']);
@@ -37,7 +43,7 @@ fn is_path(named: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::check;
+    use super::{check, unnamed};
 
     #[test]
     fn a_path_that_is_not_there_is_found() {
@@ -46,5 +52,12 @@ mod tests {
                     | gone | `bell.rs`, `a.rs b`, `Vec::new`, `inbox.rs` |\n```text\n`fenced.rs`\n```\n";
         let found = check("MAP.md", text, &["", "src/"], |path| there.contains(&path));
         assert_eq!(found, ["MAP.md:3: `bell.rs` is not there", "MAP.md:3: `inbox.rs` is not there"]);
+    }
+
+    #[test]
+    fn a_file_that_its_map_does_not_name_is_found() {
+        let files = ["live/link.rs", "live/set.rs"].into_iter();
+        let found = unnamed("MAP.md", "| the hand-over | `live/link.rs` |\n", files);
+        assert_eq!(found, ["MAP.md: `live/set.rs` is not named"]);
     }
 }
