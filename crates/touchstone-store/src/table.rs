@@ -8,10 +8,10 @@ mod sql;
 use crate::engine::connection::Connection;
 use crate::engine::scan::Reach;
 use crate::engine::statement::Statement;
-use crate::types::cells::{Cell as Value, Cells};
+use crate::types::cells::Cells;
 use crate::types::error::{Error, Result};
 use crate::types::record::Shape;
-use crate::types::value::Kind;
+use crate::types::value::{Kind, Raw};
 use layout::Layout;
 pub(crate) use row::{OrderedRow, PlacedRow};
 use sql::Names;
@@ -190,7 +190,7 @@ impl Table {
 #[cold]
 pub(crate) fn name_row(shape: &Shape, error: Error, cells: &Cells<'_>, skipped: usize) -> Error {
     let keys: Vec<String> =
-        (skipped..skipped + shape.keys).filter_map(|at| cells.get(at)).map(show).collect();
+        (skipped..skipped + shape.keys).filter_map(|at| cells.raw(at)).map(Raw::in_words).collect();
     error.context(format_args!("{} {}", shape.name, keys.join(", ")))
 }
 
@@ -237,20 +237,6 @@ impl Section {
         let mut cells = Cells::default();
         self.begin_row(&mut cells);
         cells
-    }
-}
-
-/// A value of a key, for a message.
-fn show(cell: &Value<'_>) -> String {
-    const SHOWN_MAX: usize = 60;
-    match cell {
-        Value::Integer(value) => value.to_string(),
-        Value::Text(text) if text.chars().count() > SHOWN_MAX => {
-            format!("{:?}…", text.chars().take(SHOWN_MAX).collect::<String>())
-        }
-        Value::Text(text) => format!("{text:?}"),
-        Value::Blob(bytes) => format!("of {} bytes", bytes.len()),
-        other => format!("{other:?}"),
     }
 }
 

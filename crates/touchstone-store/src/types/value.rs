@@ -70,6 +70,27 @@ pub enum Raw<'a> {
     Blob(&'a [u8]),
 }
 
+impl Raw<'_> {
+    /// A value of a key, for a message: text in quotes, and bytes as SQL writes them. Of a long value the beginning.
+    pub(crate) fn in_words(self) -> String {
+        const SHOWN_MAX: usize = 60;
+        match self {
+            Raw::Absent | Raw::Null => "null".to_owned(),
+            Raw::Integer(value) => value.to_string(),
+            Raw::Real(value) => value.to_string(),
+            Raw::Text(bytes) => {
+                let text = String::from_utf8_lossy(bytes);
+                let shown: String = text.chars().take(SHOWN_MAX).collect();
+                format!("{shown:?}{}", if shown.len() < text.len() { "…" } else { "" })
+            }
+            Raw::Blob(bytes) => {
+                let shown: String = bytes.iter().take(SHOWN_MAX).map(|byte| format!("{byte:02x}")).collect();
+                format!("x'{shown}'{}", if bytes.len() > SHOWN_MAX { "…" } else { "" })
+            }
+        }
+    }
+}
+
 /// Why a stored value does not fit its field's type.
 ///
 /// ```

@@ -7,7 +7,6 @@ use crate::store::snapshot::Snapshot;
 use crate::table::Table;
 use crate::types::error::{Error, ErrorKind, Result};
 use crate::types::record::{Columns, Record, Shape};
-use crate::types::value::Raw;
 use std::fmt;
 
 /// The most problems of one table, or of the pages, in a report; a damaged file may have one for each row.
@@ -320,7 +319,7 @@ fn check_collection<T: Record>(
             }
             told += 1;
             let mut row = row.columns(shape);
-            let key: Vec<String> = (0..shape.keys).map(|_| show(row.next())).collect();
+            let key: Vec<String> = (0..shape.keys).map(|_| row.next().in_words()).collect();
             report.problems.push(problem(key.join(", "), &error));
         }
         Ok(())
@@ -329,15 +328,4 @@ fn check_collection<T: Record>(
 
 fn all_sql(table: &Table) -> String {
     format!("select {} from {} where {}true", table.selection(), table.quoted(), table.within())
-}
-
-/// A value of a key, for a message.
-fn show(value: Raw<'_>) -> String {
-    match value {
-        Raw::Integer(value) => value.to_string(),
-        Raw::Real(value) => value.to_string(),
-        Raw::Text(bytes) => format!("{:?}", String::from_utf8_lossy(bytes)),
-        Raw::Blob(bytes) => format!("of {} bytes", bytes.len()),
-        Raw::Null | Raw::Absent => "null".to_owned(),
-    }
 }

@@ -1,6 +1,7 @@
-//! The check for UTF-8 agrees with the standard library's, at whatever position a byte lies that is not ASCII.
+//! The check for UTF-8 agrees with the standard library's, at whatever position a byte lies that is not ASCII. Values of
+//! keys in messages are told apart.
 
-use super::{Mismatch, text};
+use super::{Mismatch, Raw, text};
 
 #[test]
 fn text_is_what_the_library_takes_for_text() {
@@ -16,4 +17,16 @@ fn text_is_what_the_library_takes_for_text() {
             }
         }
     }
+}
+
+#[test]
+fn a_long_value_is_shortened_in_a_message() {
+    assert_eq!(Raw::Null.in_words(), "null");
+    assert_eq!(Raw::Integer(-7).in_words(), "-7");
+    assert_eq!(Raw::Text("é\"".as_bytes()).in_words(), r#""é\"""#);
+    assert_eq!(Raw::Blob(b"\x00\xfe").in_words(), "x'00fe'");
+    let whole = "é".repeat(60);
+    assert_eq!(Raw::Text(whole.as_bytes()).in_words(), format!("{whole:?}"));
+    assert_eq!(Raw::Text(format!("{whole}a").as_bytes()).in_words(), format!("{whole:?}…"));
+    assert_eq!(Raw::Blob(&[0; 61]).in_words(), format!("x'{}'…", "00".repeat(60)));
 }
