@@ -184,11 +184,25 @@ fn no_key_is_left_on_the_stack() {
                         })
                     };
                     other.read(look).expect("it is readable");
-                    drop((store, other));
+                    drop(other);
+                    let third = self::options(&secret, cipher);
+                    black_box(overwrite_stack(64));
+                    let third = third.open(&path).expect("it opens");
+                    // Between the read of a page and the row that SQLite then gives, little is called.
+                    let stepped = |snapshot: &Snapshot| {
+                        snapshot.sql(|sql| {
+                            sql.query_row("select id from Note", [], |_| {
+                                searched.wait();
+                                Ok(())
+                            })
+                        })
+                    };
+                    third.read(stepped).expect("it is readable");
+                    drop((store, third));
                     searched.wait();
                     searched.is_over.store(true, Ordering::SeqCst);
                 });
-                assert_eq!(searched.search(&secret), vec![Vec::new(); 7], "{cipher:?}");
+                assert_eq!(searched.search(&secret), vec![Vec::new(); 8], "{cipher:?}");
             });
         }
     });
