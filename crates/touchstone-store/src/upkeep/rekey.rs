@@ -109,9 +109,11 @@ fn seize(path: &Path, options: &Options) -> Result<(Connection, Header)> {
         ErrorKind::Busy => Error::new(ErrorKind::Busy, "the store is open elsewhere (close it there first)"),
         _ => key_error(error, path, &options),
     };
-    // With this mode the connection keeps the transaction's lock until it is closed.
+    // With this mode the connection keeps the transaction's lock until it is closed. Without a log a torn page is put back from a
+    // journal, which must be on the disk before: a flush that the disk's own memory holds back does not do.
     let sql = connection.sql();
-    let locked = sql.execute_batch("pragma locking_mode = exclusive; begin exclusive; commit");
+    let locked =
+        sql.execute_batch("pragma fullfsync = on; pragma locking_mode = exclusive; begin exclusive; commit");
     locked.map_err(|error| elsewhere(error.into()))?;
     let header = connection.header().map_err(elsewhere)?;
     check(header)?;

@@ -24,6 +24,8 @@ const DURABLE: u64 = 16;
 const FILE: &str = "power.db";
 /// How often each moment of the making of a file is cut, for writes are torn otherwise each time.
 const TORN_OTHERWISE: u64 = 24;
+/// Steps of a store whose key is changed then.
+const STEPS_BEFORE: u64 = 8;
 
 /// A number for each writer.
 type Counts = [u64; WRITERS as usize];
@@ -202,6 +204,60 @@ fn a_file_that_was_being_made_at_a_loss_of_power_is_made_again() {
     for options in [Options::new(), encrypted.clone(), encrypted.cipher(Cipher::SqlCipher)] {
         cut_while_it_is_made(&options);
     }
+}
+
+/// Cuts the power at every moment of a change of the key, up to the one where the new file takes the old one's place: the old one is
+/// there, with every step.
+fn cut_while_its_key_is_changed(old: &Options, new: &Options) {
+    let shim = Shim::register(false, true);
+    shim.record();
+    let directory = tempfile::tempdir().expect("there is room");
+    let place = directory.path().join(FILE);
+    let store = old.clone().vfs(shim.name()).open(&place).expect("the store opens");
+    (0..STEPS_BEFORE).for_each(|number| step(0, number).run(&store).expect("the step succeeds"));
+    drop(store);
+    let before = shim.take_events();
+    shim.record();
+    Store::change_key(&place, old.clone().vfs(shim.name()), new.clone()).expect("the key is changed");
+    let events = shim.take_events();
+    let mut disk = Disk::default();
+    before.iter().for_each(|event| disk.advance(event));
+    let mut random = Random::new(events.len() as u64);
+    let any_of_it = [(Unsynced::Some, TORN_OTHERWISE / 3), (Unsynced::Torn, TORN_OTHERWISE / 3)];
+    for (number, event) in events.iter().enumerate() {
+        let event = match event {
+            // It counts from the beginning of its recording.
+            Event::Sync { file, covers } => Event::Sync { file: file.clone(), covers: before.len() + covers },
+            other => other.clone(),
+        };
+        disk.advance(&event);
+        let all_or_nothing = [(Unsynced::Lost, 1), (Unsynced::Kept, 1)];
+        for (unsynced, times) in all_or_nothing.into_iter().chain(any_of_it) {
+            for _ in 0..times {
+                let directory = memory();
+                disk.save(directory.path(), unsynced, &mut random);
+                let about = format!("event {number} of {}, {unsynced:?}", events.len());
+                let store = old.clone().create(false).open(directory.path().join(FILE));
+                let store = store.unwrap_or_else(|error| panic!("{about}: {error}"));
+                let found = states(&store, 1).expect("the store is readable");
+                let held = steps_held(0, &found[0], STEPS_BEFORE, STEPS_BEFORE);
+                held.unwrap_or_else(|why| panic!("{about}: {why}"));
+                check_whole(&store);
+            }
+        }
+    }
+}
+
+/// The old file leaves its log by a change of its first page, which no log has: on a disk with a memory of its own that page was torn, and
+/// its journal not there yet. The file was called no store, or its key wrong.
+#[test]
+fn a_file_whose_key_was_being_changed_at_a_loss_of_power_is_there() {
+    let plain = Options::new();
+    let encrypted = Options::new().key(EncryptionKey::raw([7; 32]));
+    cut_while_its_key_is_changed(&plain, &encrypted);
+    cut_while_its_key_is_changed(&encrypted, &plain);
+    let other = encrypted.clone().key(EncryptionKey::raw([8; 32])).cipher(Cipher::SqlCipher);
+    cut_while_its_key_is_changed(&other, &encrypted);
 }
 
 #[test]
