@@ -17,7 +17,7 @@ pub struct Course {
     belief: Belief,
     searched: Searched,
     is_over: bool,
-    /// Whether the generator came to its limits above the rate that is confirmed.
+    /// Whether the generator came to its limits above the rate that is confirmed, or while that was.
     is_at_limits: bool,
 }
 
@@ -63,7 +63,7 @@ impl Course {
         match judged {
             Judged::Counts => self.go_on(held),
             Judged::Again => {}
-            Judged::Ends if self.can_be_relieved(doubt) && self.search.relieve() && self.has_starts() => {
+            Judged::Ends if self.can_go_back(doubt) && self.search.relieve() && self.has_starts() => {
                 self.is_at_limits = true;
             }
             Judged::Ends => self.end_without_answer(),
@@ -71,9 +71,12 @@ impl Course {
         self.last()
     }
 
-    /// Whether a lower rate relieves the generator: a thread that never waits takes its whole processor at any.
-    fn can_be_relieved(&self, doubt: Doubt) -> bool {
-        doubt != Doubt::Busy || self.searched.scenario.load.pacing != Pacing::Spin
+    /// Whether a confirmation of a rate below the step's is of use. One below a confirmation's is, where less load relieves the generator: a
+    /// thread that never waits takes its whole processor at any.
+    fn can_go_back(&self, doubt: Doubt) -> bool {
+        !self.last().is_confirmation
+            || doubt != Doubt::Busy
+            || self.searched.scenario.load.pacing != Pacing::Spin
     }
 
     /// Whether a confirmation of the highest rate that held has a start.
@@ -226,6 +229,16 @@ mod tests {
         assert_eq!(asked.iter().filter(|(_, confirms)| *confirms).count(), 2, "a valid run would say more");
         assert_eq!(searched.doubts, doubts(1, asked.len()));
         assert!(searched.told().starts_with("Capacity: at least 400"), "{}", searched.told());
+    }
+
+    /// The search ended with no answer at the first rate that did not hold, though the rates below it had held.
+    #[test]
+    fn a_search_of_a_generator_that_never_waits_confirms_what_held() {
+        let mut scenario = Scenario::of_url("http://127.0.0.1:1".into(), "/".into());
+        scenario.load.pacing = Pacing::Spin;
+        let (found, asked) = searched(scenario, 200, |rate, _| (rate <= 400.0, Busy));
+        assert_eq!(found.found, Some(Found::Holds { at: 400.0, not_at: None }), "{asked:?}");
+        assert!(found.told().starts_with("Capacity: at least 400 iterations"), "{}", found.told());
     }
 
     #[test]
