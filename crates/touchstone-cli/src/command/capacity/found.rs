@@ -108,7 +108,9 @@ impl Searched {
         if let Ok(text) = std::fs::read_to_string(folder.join("outcome.json")) {
             let more = doubts_of(&serde_json::from_str(&text)?);
             // The search says behind each doubt how many of its steps had it.
-            let is_told = |doubt: &String| told.iter().any(|told: &String| told.starts_with(in_short(doubt)));
+            let is_told = |doubt: &String| {
+                told.iter().any(|told: &String| in_short(told).starts_with(&in_short(doubt)))
+            };
             let more: Vec<String> = more.into_iter().filter(|doubt| !is_told(doubt)).collect();
             told.extend(more);
         }
@@ -119,8 +121,9 @@ impl Searched {
 }
 
 /// A doubt without its figures, which another run has otherwise.
-fn in_short(doubt: &str) -> &str {
-    doubt.split([':', ',']).next().unwrap_or(doubt)
+fn in_short(doubt: &str) -> String {
+    let short = doubt.split([':', ',']).next().unwrap_or(doubt);
+    short.chars().filter(|letter| !letter.is_ascii_digit()).collect()
 }
 
 fn doubts_of(left: &Value) -> Vec<String> {
@@ -204,6 +207,22 @@ mod tests {
         assert_eq!(left(&[search, confirmed]).beyond, ["it sent late"]);
         let both = ("capacity.json", r#"{"found": null, "doubts": ["it sent late (2 of 9 steps)"]}"#);
         assert_eq!(left(&[both, confirmed]).doubts, ["it sent late (2 of 9 steps)"], "once");
+    }
+
+    /// A generator that was at 100 % of its processor in a step, and at 99 % in the run that confirmed the answer, was told twice.
+    #[test]
+    fn a_doubt_with_other_figures_is_told_once() {
+        let busy = |percent| {
+            format!("a thread of the generator took {percent} % of its processor, and beyond 80 % it may be")
+        };
+        let search = serde_json::json!({
+            "found": {"holds": {"at": 100.0, "not_at": null}},
+            "doubts": [format!("{} (1 of 4 steps)", busy(100))]
+        });
+        let confirmed = serde_json::json!({"doubts": [busy(99)]});
+        let files = [("capacity.json", search.to_string()), ("outcome.json", confirmed.to_string())];
+        let found = left(&files.each_ref().map(|(name, text)| (*name, text.as_str())));
+        assert_eq!(found.beyond, [format!("{} (1 of 4 steps)", busy(100))]);
     }
 
     /// Where service and generator share two processors, most searches end at the generator.
