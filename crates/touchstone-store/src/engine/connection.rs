@@ -584,20 +584,26 @@ impl Connection {
     /// Marks the whole log as not copied, for all processes that have the file open; whether that was possible. It is
     /// not while a checkpoint runs.
     pub(crate) fn uncopy(&self, index: &LogIndex) -> bool {
-        /// The lock that a checkpoint holds: `WAL_CKPT_LOCK`.
-        const COPYING: c_int = 1;
-        const TAKE: c_int = ffi::SQLITE_SHM_LOCK | ffi::SQLITE_SHM_EXCLUSIVE;
-        const LEAVE: c_int = ffi::SQLITE_SHM_UNLOCK | ffi::SQLITE_SHM_EXCLUSIVE;
-        let Ok(file) = self.file() else { return false };
-        // SAFETY: as for a flush; the connection is in no transaction, and has no lock of the index.
-        unsafe {
-            if call!(file, xShmLock(COPYING, 1, TAKE) or ffi::SQLITE_BUSY) != ffi::SQLITE_OK {
-                return false;
-            }
-            index.uncopy();
-            call!(file, xShmLock(COPYING, 1, LEAVE) or ffi::SQLITE_OK);
+        if !self.lock_copying(true) {
+            return false;
         }
+        index.uncopy();
+        self.lock_copying(false);
         true
+    }
+
+    /// Takes the lock that a checkpoint holds, or gives it back; whether that was possible. The connection is in no
+    /// transaction, and has no other lock of the index.
+    pub(crate) fn lock_copying(&self, takes: bool) -> bool {
+        /// The lock's place: `WAL_CKPT_LOCK`.
+        const COPYING: c_int = 1;
+        let what = if takes { ffi::SQLITE_SHM_LOCK } else { ffi::SQLITE_SHM_UNLOCK };
+        let Ok(file) = self.file() else { return false };
+        // SAFETY: as for a flush.
+        let code = unsafe {
+            call!(file, xShmLock(COPYING, 1, what | ffi::SQLITE_SHM_EXCLUSIVE) or ffi::SQLITE_BUSY)
+        };
+        code == ffi::SQLITE_OK
     }
 
     /// Whether no transaction is open.

@@ -194,6 +194,7 @@ impl KeeperShared {
         let (mut period, mut late) = (None, Vec::new());
         loop {
             let wishes = self.wakeup.wait(period);
+            self.uncopy_again(copier.as_ref());
             if wishes.stop {
                 return;
             }
@@ -202,6 +203,8 @@ impl KeeperShared {
             }
             self.look(&mut late);
             period = match self.readers.sweep(false) {
+                // Commits have ended, and wake the keeper no more.
+                _ if !self.is_uncopied.load(Ordering::Relaxed) => Some(PARKED_MAX),
                 Left::Parked => Some(PARKED_MAX),
                 Left::Held => Some(LOOK),
                 Left::Nothing => None,
@@ -270,12 +273,9 @@ impl KeeperShared {
     /// Checkpoints as many frames as it can, and makes writers wait if the log is still too long. It reports no
     /// failure: the log keeps the frames, and the next commit or the closing store meets the same failure.
     fn checkpoint(&self, copier: &mut Option<Copier>) {
-        if let Some(copier) = copier.as_ref().filter(|_| !self.is_uncopied.load(Ordering::Relaxed)) {
-            self.uncopy(&copier.connection);
-        }
         // After a failed flush the system may count pages as written that the disk lacks: a log with a hole must not be
         // copied into a file that is whole.
-        if self.flushes.check().is_err() || !self.is_uncopied.load(Ordering::Relaxed) {
+        if self.flushes.check().is_err() {
             return;
         }
         // If the log is gone, other processes have another log, and their commits in the file must not be overwritten.
@@ -353,6 +353,13 @@ impl KeeperShared {
         let is_done = self.index.as_ref().is_some_and(|index| connection.uncopy(index));
         self.is_uncopied.store(is_done, Ordering::Relaxed);
         self.copied.store(0, Ordering::Relaxed);
+    }
+
+    /// Does it, if another process copied the log when a flush failed.
+    fn uncopy_again(&self, copier: Option<&Copier>) {
+        if let Some(copier) = copier.filter(|_| !self.is_uncopied.load(Ordering::Relaxed)) {
+            self.uncopy(&copier.connection);
+        }
     }
 
     /// Whether a checkpoint flushes the log and the file.
@@ -557,6 +564,34 @@ mod tests {
         store.keeper().shared.checkpoint(&mut None);
         assert_eq!(old.of::<Note>().count().map_err(|error| error.kind()), Err(ErrorKind::Expired));
         assert_eq!(young.of::<Note>().count().expect("nobody has written"), 20_000);
+    }
+
+    /// Regression: the keeper tried again only when a commit woke it, and commits had ended.
+    #[test]
+    fn a_log_that_another_copied_at_a_failed_flush_counts_as_not_copied_once_that_one_has_ended() {
+        let (_directory, store) = store(Options::new());
+        store.insert_all(&notes(1..3)).expect("it is written");
+        let keeper = &store.keeper().shared;
+        let index = keeper.index.clone().expect("there is one");
+        let wait_until = |is_over: &dyn Fn() -> bool| {
+            let end = Instant::now() + Duration::from_secs(20);
+            while !is_over() {
+                assert!(Instant::now() < end, "it does not come to it");
+                std::thread::yield_now();
+            }
+        };
+        store.keeper().start();
+        keeper.wakeup.checkpoint();
+        wait_until(&|| index.copied_frames() > 0);
+        let (own, other) = (keeper.open().expect("it opens"), keeper.open().expect("it opens"));
+        wait_until(&|| other.connection.lock_copying(true));
+        let failed = Error::sqlite(ffi::SQLITE_IOERR_FSYNC, format_args!("the disk does not answer"));
+        keeper.lose(&own.connection, &failed);
+        assert_ne!(index.copied_frames(), 0, "another copies it");
+        // As if this thread were the keeper's.
+        keeper.wakeup.watch();
+        assert!(other.connection.lock_copying(false));
+        wait_until(&|| index.copied_frames() == 0);
     }
 
     /// Regression: the place of a snapshot of an empty log counted as unknown, so the snapshot never expired.
