@@ -71,20 +71,32 @@ impl Project {
     }
 }
 
-/// Copies a program into a new folder below `folder`, under its own name and beside links to all that lies beside it: it may ask for both.
+/// Copies a program into a new folder below `folder`, under its own name and its folder's, and beside links to all that lies beside both:
+/// it may ask for these.
 fn copied(program: &Path, folder: &Path) -> std::io::Result<PathBuf> {
     // A folder's name would tell the driver which arm it is.
-    let beside = tempfile::Builder::new().prefix("").tempdir_in(folder)?.keep();
-    for neighbour in program.parent().into_iter().flat_map(Path::read_dir).flatten().flatten() {
-        if Some(&*neighbour.file_name()) != program.file_name() {
-            symlink(neighbour.path(), beside.join(neighbour.file_name()))?;
-        }
+    let mut beside = tempfile::Builder::new().prefix("").tempdir_in(folder)?.keep();
+    if let Some((own, name)) = program.parent().and_then(|own| Some((own, own.file_name()?))) {
+        link_neighbours(own, &beside)?;
+        beside.push(name);
+        fs::create_dir(&beside)?;
     }
+    link_neighbours(program, &beside)?;
     let copy = beside.join(program.file_name().unwrap_or_default());
     fs::copy(program, &copy)?;
     // Nothing of it is written to the disk while others are measured.
     fs::File::open(&copy)?.sync_all()?;
     Ok(copy)
+}
+
+/// Links all that lies beside a path into a folder.
+fn link_neighbours(path: &Path, into: &Path) -> std::io::Result<()> {
+    for neighbour in path.parent().into_iter().flat_map(Path::read_dir).flatten().flatten() {
+        if Some(&*neighbour.file_name()) != path.file_name() {
+            symlink(neighbour.path(), into.join(neighbour.file_name()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether two paths lead to one file: by links too they share its memory.
@@ -128,6 +140,7 @@ mod tests {
         fs::create_dir_all(&kit).unwrap();
         write_program(&kit.join("plain"), content);
         fs::write(kit.join("script.py"), "").unwrap();
+        fs::write(folder.join("kits/share"), "").unwrap();
         let kits = Kits { kits: vec![Kit::parse(KIT, "kit.toml").unwrap()] };
         Project { root: folder.to_owned(), kits, null_program: None }
     }
@@ -159,6 +172,8 @@ mod tests {
             assert_eq!(fs::read(&run[2]).unwrap(), fs::read(&run[0]).unwrap());
             assert!(run[2].starts_with(folder.path()) && run[2].file_name() == run[0].file_name());
             assert!(run[2].with_file_name("script.py").is_file(), "its neighbours are there");
+            // A driver that read `../share` from its own file on found nothing, as the null arm, and did something else.
+            assert!(run[2].parent().unwrap().with_file_name("share").is_file(), "its folder's too");
         }
         run
     }
