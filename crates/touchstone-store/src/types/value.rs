@@ -335,14 +335,18 @@ fn narrowed(wide: f64) -> Result<f32, Mismatch> {
     if value.is_infinite() && wide.is_finite() { Err(Mismatch::Range) } else { Ok(value) }
 }
 
-/// Checks that text is UTF-8. Most texts are short and ASCII: these take half the time or less with a check for ASCII
-/// alone, of eight bytes and more at once.
+/// Checks that text is UTF-8. Most short texts are ASCII, and take half the time or less with a check for ASCII alone.
+/// Long ones are checked by the processor's vectors, in a tenth of the time if they are not ASCII.
 #[inline]
 fn text(bytes: &[u8]) -> Result<&str, Mismatch> {
-    AsciiStr::from_ascii(bytes)
-        .map(AsciiStr::as_str)
-        .or_else(|_| std::str::from_utf8(bytes))
-        .map_err(|_| Mismatch::Utf8)
+    /// From this length on vectors take less time than the check for ASCII.
+    const LONG: usize = 64;
+    if bytes.len() < LONG
+        && let Ok(ascii) = AsciiStr::from_ascii(bytes)
+    {
+        return Ok(ascii.as_str());
+    }
+    simdutf8::basic::from_utf8(bytes).map_err(|_| Mismatch::Utf8)
 }
 
 impl Field for String {
