@@ -20,11 +20,19 @@ pub(crate) struct IdleList<S = Session> {
     pub(crate) is_watched: bool,
     /// The number of snapshots that came back while the keeper did not watch.
     pub(crate) reads: u32,
+    /// Whether no snapshot is parked: the keeper waits until no reader reads from the log.
+    pub(crate) is_draining: bool,
 }
 
 impl<S> Default for Idle<S> {
     fn default() -> Idle<S> {
-        Idle(Mutex::new(IdleList { sessions: Vec::new(), out: 0, is_watched: false, reads: 0 }))
+        Idle(Mutex::new(IdleList {
+            sessions: Vec::new(),
+            out: 0,
+            is_watched: false,
+            reads: 0,
+            is_draining: false,
+        }))
     }
 }
 

@@ -40,6 +40,10 @@ use std::time::{Duration, Instant};
 const PARKED_MAX: Duration = Duration::from_millis(50);
 /// How long snapshots have to end by themselves once the log is at its limit, before they expire.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// How long writers wait for readers so that a log restarts that is not at its limit: for calls, which are short. They are
+/// longer where threads wait for a processor, so after a failure writers wait for longer.
+const CALLS: Duration = Duration::from_millis(10);
+const CALLS_MAX: Duration = Duration::from_millis(80);
 /// How long writers wait at most in one of three attempts for readers of other processes, so that a log at its limit
 /// restarts: those readers' snapshots end when their own keepers look. Writers of other processes wait too, and by
 /// default give up after five seconds, which is longer than three attempts.
@@ -47,6 +51,8 @@ const PATIENCE_MAX: Duration = Duration::from_millis(1600);
 /// After writers have waited for a time, they do not wait again for this many times that time. So writers of one store
 /// wait for at most a tenth of their time.
 const PAUSE: u32 = 9;
+/// The same after they have waited in vain, and the log is not at its limit: a snapshot is held that may be held for long.
+const PAUSE_IN_VAIN: u32 = 32;
 /// The time between two looks at the log while snapshots are held. Meanwhile the log may grow beyond its limit.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -86,11 +92,19 @@ struct KeeperShared {
 struct Tried {
     /// The log's length.
     bytes: u64,
-    /// How long writers were to wait at most, for readers that are in a call or of another process.
-    patience: Duration,
-    waited: Duration,
+    patience: Patience,
     since: Instant,
+    /// How long writers are not to wait again.
+    pause: Duration,
     is_failed: bool,
+}
+
+/// How long writers wait at most the next time, for readers that are in a call or of another process.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// Where the log is at its limit.
+    at_limit: Duration,
+    below_limit: Duration,
 }
 
 impl Tried {
@@ -98,14 +112,28 @@ impl Tried {
     /// because a quick writer would let it grow further.
     fn is_over(self, bytes: u64) -> bool {
         let has_doubled = self.is_failed && bytes / 2 >= self.bytes;
-        has_doubled || self.since.elapsed() >= self.waited * PAUSE
+        has_doubled || self.since.elapsed() >= self.pause
     }
+}
 
-    /// How long writers wait the next time. If readers never pause, the log restarts only once each of them has ended
-    /// its snapshot, so after a failure they wait for longer.
-    fn patience(self) -> Duration {
-        let patience = if self.is_failed { self.patience * 4 } else { self.patience / 2 };
-        patience.clamp(PATIENCE, PATIENCE_MAX)
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { at_limit: PATIENCE, below_limit: CALLS }
+    }
+}
+
+impl Patience {
+    /// If readers never pause, the log restarts only once each of them has ended its snapshot, so after a failure writers
+    /// wait for longer.
+    fn next(mut self, is_limit: bool, is_failed: bool) -> Patience {
+        let (patience, least, most) = if is_limit {
+            (&mut self.at_limit, PATIENCE, PATIENCE_MAX)
+        } else {
+            (&mut self.below_limit, CALLS, CALLS_MAX)
+        };
+        let next = if is_failed { *patience * 4 } else { *patience / 2 };
+        *patience = next.clamp(least, most);
+        self
     }
 }
 
@@ -298,18 +326,24 @@ impl KeeperShared {
         if !is_limit && !is_outrun {
             *lock(&self.tried) = None;
         } else if tried.is_none_or(|tried| tried.is_over(bytes)) {
-            let patience = tried.map_or(PATIENCE, Tried::patience);
+            let patience = tried.map_or_else(Patience::default, |tried| tried.patience);
             if self.approach(copier).is_err() {
                 return;
             }
             let began = Instant::now();
-            let result = if is_limit {
-                self.bound(&copier.connection, patience)
-            } else {
-                self.catch_up(&copier.connection)
-            };
-            let (waited, since, is_failed) = (began.elapsed(), Instant::now(), result.is_err());
-            *lock(&self.tried) = Some(Tried { bytes, patience, waited, since, is_failed });
+            let is_failed = self.alone(|| self.shorten(&copier.connection, is_limit, patience)).is_err();
+            let pause = began.elapsed() * if is_failed && !is_limit { PAUSE_IN_VAIN } else { PAUSE };
+            let patience = patience.next(is_limit, is_failed);
+            *lock(&self.tried) = Some(Tried { bytes, patience, since: Instant::now(), pause, is_failed });
+        }
+    }
+
+    /// Makes the log restart while writers wait.
+    fn shorten(&self, connection: &Connection, is_limit: bool, patience: Patience) -> Result<()> {
+        if is_limit {
+            self.bound(connection, patience.at_limit)
+        } else {
+            self.catch_up(connection, patience.below_limit)
         }
     }
 
@@ -371,25 +405,32 @@ impl KeeperShared {
     /// that were copied, then copies the frames committed meanwhile, again and again, while each time less than half is
     /// left.
     fn approach(&self, copier: &Copier) -> Result<()> {
-        if self.flushes_files() {
-            let flushed = copier.connection.flush_file();
-            flushed.inspect_err(|error| self.lose(&copier.connection, error))?;
-        }
         let mut left = u32::MAX;
-        while let Some(new) = self.new_frames().filter(|new| *new > FEW && *new < left / 2) {
+        loop {
+            if self.flushes_files() {
+                let flushed = copier.connection.flush_file();
+                flushed.inspect_err(|error| self.lose(&copier.connection, error))?;
+            }
+            let Some(new) = self.new_frames().filter(|new| *new > FEW && *new < left / 2) else {
+                return Ok(());
+            };
             left = new;
             self.copy(copier)?;
         }
-        Ok(())
+    }
+
+    /// Does work while writers wait and no snapshot is parked: the log restarts only if no reader reads from it.
+    fn alone(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        // This cannot fail: the keeper's own thread never holds the turn (the store's write lock) here.
+        let Ok(_turn) = self.turns.take() else { return Ok(()) };
+        self.readers.draining(work)
     }
 
     /// Copies the rest while writers wait, so that the log restarts: beside a writer that never pauses, the last pages
-    /// are always new ones. Nearly all of the log was copied just before, so this takes two short flushes.
-    fn catch_up(&self, connection: &Connection) -> Result<()> {
-        // This cannot fail: the keeper's own thread never holds the turn (the store's write lock) here.
-        let Ok(_turn) = self.turns.take() else { return Ok(()) };
-        self.readers.sweep(true);
-        connection.busy_handler.limit_to(Duration::ZERO);
+    /// are always new ones. Nearly all of the log was copied just before, so this takes two short flushes, and the rest
+    /// of the calls that read.
+    fn catch_up(&self, connection: &Connection, patience: Duration) -> Result<()> {
+        connection.busy_handler.limit_to(patience);
         self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_RESTART).map(drop)
     }
 
@@ -403,11 +444,8 @@ impl KeeperShared {
 
     /// Empties a log that is at its limit. Writers wait meanwhile, and snapshots that do not end by themselves expire.
     fn bound(&self, connection: &Connection, patience: Duration) -> Result<()> {
-        // This cannot fail: the keeper's own thread never holds the turn here.
-        let Ok(_turn) = self.turns.take() else { return Ok(()) };
         let owners =
             self.index.as_ref().and_then(LogIndex::state).map_or_else(Vec::new, |now| self.late_owners(now));
-        self.readers.sweep(true);
         connection.busy_handler.limit_to(patience);
         // Truncated, because a restarted log keeps its length until the next commit, and would still look too long.
         let mut result = self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_TRUNCATE);
@@ -415,7 +453,6 @@ impl KeeperShared {
         for _ in 0..2 {
             if result.is_err() && self.flushes.check().is_ok() && !owners.is_empty() {
                 self.readers.expire(&owners);
-                self.readers.sweep(true);
                 result = self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_TRUNCATE);
             }
         }
@@ -640,16 +677,20 @@ mod tests {
         let let_time_pass = || {
             let mut tried = lock(&keeper.tried);
             let tried = tried.as_mut().expect("it was tried");
-            tried.since -= tried.waited * PAUSE;
+            tried.since -= tried.pause;
         };
         let first = tries();
-        assert_eq!((first.is_failed, first.patience), (true, PATIENCE), "another reads the log's end");
+        assert_eq!(
+            (first.is_failed, first.patience.at_limit),
+            (true, 4 * PATIENCE),
+            "another reads the log's end"
+        );
         assert_eq!(tries().since, first.since, "writers do not wait again at once");
         let_time_pass();
         let second = tries();
         assert_eq!(
-            (second.is_failed, second.patience),
-            (true, 4 * PATIENCE),
+            (second.is_failed, second.patience.at_limit),
+            (true, PATIENCE_MAX),
             "it is as long, and another reads"
         );
         drop(snapshot);
@@ -658,6 +699,34 @@ mod tests {
         assert!(!tries().is_failed, "nobody reads");
         let log = std::fs::metadata(directory.path().join("notes.db-wal")).expect("it is there");
         assert_eq!(log.len(), 0, "the log begins anew");
+    }
+
+    /// Regression: the log grew to its limit beside calls that overlapped, because the keeper did not wait for them.
+    #[test]
+    fn a_log_restarts_beside_readers_that_overlap() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let store = Options::new().checkpoint_pages(8).open(directory.path().join("notes.db"));
+        let store = store.expect("it opens");
+        store.insert_all(&notes(0..1_000)).expect("it is written");
+        let index = store.keeper().shared.index.clone().expect("there is one");
+        let log = || index.state().map(|state| state.place()[2]);
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        assert!(store.get::<Note>(&1).expect("it is readable").is_some());
+                    }
+                });
+            }
+            let first = log();
+            let restarts = (1_000..50_000).any(|id| {
+                store.insert(&Note { id }).expect("it is written");
+                log() != first
+            });
+            is_over.store(true, Ordering::Relaxed);
+            assert!(restarts, "its limit is 256 MiB");
+        });
     }
 
     /// How many snapshots are to blame for the log.

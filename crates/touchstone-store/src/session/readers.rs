@@ -11,7 +11,8 @@
 //             sweep: ends the snapshot
 //
 // `put` parks a snapshot only if the log is within its limit and the keeper watches, which begins after `READS_MIN`
-// reads or with a snapshot that may be held for long. With `IDLE_MAX` sessions in the list it closes one.
+// reads or with a snapshot that may be held for long. It parks none while the keeper waits for readers so that the log
+// restarts. With `IDLE_MAX` sessions in the list it closes one.
 //
 // A thread takes a session out of the idle list under the list's lock, and puts it back under it. In between, this
 // thread alone uses the session's cells `parked` and `is_used`; the sweep uses those of listed sessions, under the
@@ -229,15 +230,15 @@ impl Readers {
         let goes_on = |session: &Session| session.connection.is_well() && !session.connection.is_idle();
         let (is_whole, goes_on) = leased.end(goes_on);
         leased.is_used.set(true);
-        // A log at its limit restarts when no snapshot reads from it. The checkpoint keeps writers waiting, so without
-        // this the parked snapshot would stay current and read from the log for as long as readers come. A snapshot
-        // that begins when the whole log is copied reads from the file.
+        // A log at its limit restarts when no snapshot reads from it, perhaps for another process, whose checkpoint keeps
+        // writers waiting: without this the parked snapshot would stay current and read from the log for as long as
+        // readers come. A snapshot that begins when the whole log is copied reads from the file.
         let is_short = |parked: LogState| parked.log_bytes() <= self.options.log_bytes_max;
         let may_park = is_whole && goes_on && leased.parked.get().is_some_and(is_short);
         // Decided under the lock of the sweep: a later sweep always sees a parked snapshot.
         let mut idle = self.idle.list();
         let was_watched = idle.is_watched;
-        if !(may_park && idle.sessions.len() < IDLE_MAX && parks(&mut idle)) {
+        if !(may_park && !idle.is_draining && idle.sessions.len() < IDLE_MAX && parks(&mut idle)) {
             drop(idle);
             leased.parked.set(None);
             leased.call_last(|session| session.connection.end());
@@ -270,6 +271,15 @@ impl Readers {
             (idle.is_watched, idle.reads) = (false, 0);
         }
         left
+    }
+
+    /// Does work for which no snapshot may read from the log. Every parked one ends, and those that are out end when they
+    /// come back: if they were parked, they would stay current for as long as writers wait, and readers come.
+    pub(crate) fn draining<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.idle.list().is_draining = true;
+        let _drained = Drained(&self.idle);
+        self.sweep(true);
+        work()
     }
 
     /// Ends every parked snapshot, and parks none for now: the keeper has no thread that would watch them.
@@ -319,6 +329,15 @@ impl Readers {
                 self.idle.interrupt(lease, *owner, || interrupter.interrupt());
             }
         }
+    }
+}
+
+/// Lets snapshots be parked again, even if the work panics.
+struct Drained<'r>(&'r Idle);
+
+impl Drop for Drained<'_> {
+    fn drop(&mut self) {
+        self.0.list().is_draining = false;
     }
 }
 
@@ -453,6 +472,24 @@ mod tests {
         assert!(is_left_open());
         store.insert_all(&(2..20_000).map(|id| Note { id }).collect::<Vec<_>>()).expect("it is written");
         assert!(!is_left_open());
+    }
+
+    /// Regression: beside readers that overlapped, a log that was not at its limit never restarted. Their parked snapshots
+    /// stayed current for as long as writers waited.
+    #[test]
+    fn no_snapshot_is_parked_while_the_log_is_to_restart() {
+        let (_directory, store) = store();
+        let is_parked =
+            || store.readers().idle.list().sessions.iter().any(|leased| leased.parked.get().is_some());
+        let parks = || {
+            for _ in 0..2 * READS_MIN {
+                assert!(store.get::<Bomb>(&2).expect("it is readable").is_none());
+            }
+            is_parked()
+        };
+        assert!(parks());
+        store.readers().draining(|| assert!(!is_parked() && !parks()));
+        assert!(parks());
     }
 
     /// The store's first connection keeps the log's index mapped, and goes out and comes back like the others.
