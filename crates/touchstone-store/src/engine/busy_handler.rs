@@ -15,8 +15,11 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// The busy handler of one connection. It must not move until the connection is closed.
 pub(crate) struct BusyHandler {
-    limit: Cell<Duration>,
+    /// How long the connection waits for one lock.
+    limit: Duration,
     began: Cell<Option<Instant>>,
+    /// How long it may still wait for all locks together.
+    left: Cell<Option<Duration>>,
     has_waited: Cell<bool>,
     /// Whether the connection does not wait at all.
     is_hasty: Cell<bool>,
@@ -26,8 +29,9 @@ pub(crate) struct BusyHandler {
 impl BusyHandler {
     pub(crate) fn new(limit: Duration) -> Box<BusyHandler> {
         Box::new(BusyHandler {
-            limit: Cell::new(limit),
+            limit,
             began: Cell::new(None),
+            left: Cell::new(None),
             has_waited: Cell::new(false),
             is_hasty: Cell::new(false),
             index: OnceCell::new(),
@@ -43,9 +47,10 @@ impl BusyHandler {
         unsafe { ffi::sqlite3_busy_handler(connection, Some(wait), ptr::from_ref(self).cast_mut().cast()) };
     }
 
-    /// From now on the connection waits for this time at most.
-    pub(crate) fn limit_to(&self, limit: Duration) {
-        self.limit.set(limit);
+    /// From now on the connection waits for this time at most, for all locks together: a checkpoint waits for one after
+    /// the other.
+    pub(crate) fn limit_all_to(&self, limit: Duration) {
+        self.left.set(Some(limit));
     }
 
     /// Does work in which the connection waits for no lock: it fails at once if another connection has the lock.
@@ -73,13 +78,14 @@ impl BusyHandler {
         if self.is_hasty.get() {
             return false;
         }
+        let now = Instant::now();
         let began = match self.began.get() {
             Some(began) if looks > 0 => began,
-            _ => Instant::now(),
+            _ => now,
         };
         self.began.set(Some(began));
         self.has_waited.set(true);
-        let left = self.limit.get().saturating_sub(began.elapsed());
+        let left = self.left.get().unwrap_or_else(|| self.limit.saturating_sub(now - began));
         if left.is_zero() {
             return false;
         }
@@ -87,6 +93,7 @@ impl BusyHandler {
             index.ask();
         }
         std::thread::sleep(LOOK.min(left));
+        self.left.set(self.left.get().map(|left| left.saturating_sub(now.elapsed())));
         true
     }
 }

@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// How long writers wait for readers so that a log restarts that is not at its limit: for calls, which are short. They are
 /// longer where threads wait for a processor, so after a failure writers wait for longer.
 const CALLS: Duration = Duration::from_millis(10);
-const CALLS_MAX: Duration = Duration::from_millis(80);
+const CALLS_MAX: Duration = Duration::from_millis(40);
 /// How long writers wait at most in one of three attempts for readers of other processes, so that a log at its limit
 /// restarts: those readers' snapshots end when their own keepers look. Writers of other processes wait too, and by
 /// default give up after five seconds, which is longer than three attempts.
@@ -430,7 +430,7 @@ impl KeeperShared {
     /// are always new ones. Nearly all of the log was copied just before, so this takes two short flushes, and the rest
     /// of the calls that read.
     fn catch_up(&self, connection: &Connection, patience: Duration) -> Result<()> {
-        connection.busy_handler.limit_to(patience);
+        connection.busy_handler.limit_all_to(patience);
         self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_RESTART).map(drop)
     }
 
@@ -446,14 +446,17 @@ impl KeeperShared {
     fn bound(&self, connection: &Connection, patience: Duration) -> Result<()> {
         let owners =
             self.index.as_ref().and_then(LogIndex::state).map_or_else(Vec::new, |now| self.late_owners(now));
-        connection.busy_handler.limit_to(patience);
         // Truncated, because a restarted log keeps its length until the next commit, and would still look too long.
-        let mut result = self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_TRUNCATE);
+        let restart = || {
+            connection.busy_handler.limit_all_to(patience);
+            self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_TRUNCATE)
+        };
+        let mut result = restart();
         // The first time, owners that are in a call leave it; the second time, their snapshots end too.
         for _ in 0..2 {
             if result.is_err() && self.flushes.check().is_ok() && !owners.is_empty() {
                 self.readers.expire(&owners);
-                result = self.checkpoint_in(connection, ffi::SQLITE_CHECKPOINT_TRUNCATE);
+                result = restart();
             }
         }
         result.map(drop)
@@ -701,7 +704,8 @@ mod tests {
         assert_eq!(log.len(), 0, "the log begins anew");
     }
 
-    /// Regression: the log grew to its limit beside calls that overlapped, because the keeper did not wait for them.
+    /// Regression: the log grew to its limit beside calls that overlapped, because the keeper did not wait for them, and
+    /// their snapshots were parked.
     #[test]
     fn a_log_restarts_beside_readers_that_overlap() {
         let directory = tempfile::tempdir().expect("there is room");
