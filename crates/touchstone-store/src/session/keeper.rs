@@ -92,6 +92,8 @@ struct KeeperShared {
 struct Tried {
     /// The log's length.
     bytes: u64,
+    /// Whether the log was at its limit.
+    is_limit: bool,
     patience: Patience,
     since: Instant,
     /// How long writers are not to wait again.
@@ -108,11 +110,12 @@ struct Patience {
 }
 
 impl Tried {
-    /// Whether writers are to wait again: after the pause, or earlier if the log stayed long and has doubled since,
-    /// because a quick writer would let it grow further.
-    fn is_over(self, bytes: u64) -> bool {
+    /// Whether writers are to wait again: after the pause, or earlier if the log has come to its limit, or stayed long
+    /// and has doubled since, because a quick writer would let it grow further.
+    fn is_over(self, bytes: u64, is_limit: bool) -> bool {
         let has_doubled = self.is_failed && bytes / 2 >= self.bytes;
-        has_doubled || self.since.elapsed() >= self.pause
+        let has_come = is_limit && !self.is_limit;
+        has_doubled || has_come || self.since.elapsed() >= self.pause
     }
 }
 
@@ -325,16 +328,17 @@ impl KeeperShared {
         let is_outrun = u64::from(log) >= self.outrun(page_bytes);
         if !is_limit && !is_outrun {
             *lock(&self.tried) = None;
-        } else if tried.is_none_or(|tried| tried.is_over(bytes)) {
+        } else if tried.is_none_or(|tried| tried.is_over(bytes, is_limit)) {
             let patience = tried.map_or_else(Patience::default, |tried| tried.patience);
             if self.approach(copier).is_err() {
                 return;
             }
-            let began = Instant::now();
-            let is_failed = self.alone(|| self.shorten(&copier.connection, is_limit, patience)).is_err();
-            let pause = began.elapsed() * if is_failed && !is_limit { PAUSE_IN_VAIN } else { PAUSE };
+            let (waited, result) = self.alone(|| self.shorten(&copier.connection, is_limit, patience));
+            let is_failed = result.is_err();
+            let pause = waited * if is_failed && !is_limit { PAUSE_IN_VAIN } else { PAUSE };
             let patience = patience.next(is_limit, is_failed);
-            *lock(&self.tried) = Some(Tried { bytes, patience, since: Instant::now(), pause, is_failed });
+            *lock(&self.tried) =
+                Some(Tried { bytes, is_limit, patience, since: Instant::now(), pause, is_failed });
         }
     }
 
@@ -419,11 +423,14 @@ impl KeeperShared {
         }
     }
 
-    /// Does work while writers wait and no snapshot is parked: the log restarts only if no reader reads from it.
-    fn alone(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    /// Does work while writers wait and no snapshot is parked: the log restarts only if no reader reads from it. Returns
+    /// how long writers waited: not for the transaction under way, which the keeper waits for itself.
+    fn alone(&self, work: impl FnOnce() -> Result<()>) -> (Duration, Result<()>) {
         // This cannot fail: the keeper's own thread never holds the turn (the store's write lock) here.
-        let Ok(_turn) = self.turns.take() else { return Ok(()) };
-        self.readers.draining(work)
+        let Ok(_turn) = self.turns.take() else { return (Duration::ZERO, Ok(())) };
+        let began = Instant::now();
+        let result = self.readers.draining(work);
+        (began.elapsed(), result)
     }
 
     /// Copies the rest while writers wait, so that the log restarts: beside a writer that never pauses, the last pages
