@@ -59,6 +59,10 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Writers wait for the rest of a checkpoint if the log is this many times as long as `checkpoint_pages`.
 const OUTRUN: u64 = 16;
 
+/// Below the limit, writers do not wait if readers keep more of the log from being copied than `OUTRUN` pages divided by
+/// this: not calls, but a snapshot that is held. If it ended while writers wait, all of that would be copied meanwhile.
+const HELD_PART: u64 = 4;
+
 /// Before writers wait, the keeper copies the log again as long as it has more new frames than this.
 const FEW: u32 = 32;
 
@@ -325,10 +329,11 @@ impl KeeperShared {
         // From here on: whether to let writers wait until the log is short.
         let tried = *lock(&self.tried);
         let is_limit = bytes > self.options.log_bytes_max;
-        let is_outrun = u64::from(log) >= self.outrun(page_bytes);
-        if !is_limit && !is_outrun {
+        let outrun = self.outrun(page_bytes);
+        let is_held = u64::from(log.saturating_sub(self.copied.load(Ordering::Relaxed))) > outrun / HELD_PART;
+        if !is_limit && u64::from(log) < outrun {
             *lock(&self.tried) = None;
-        } else if tried.is_none_or(|tried| tried.is_over(bytes, is_limit)) {
+        } else if (is_limit || !is_held) && tried.is_none_or(|tried| tried.is_over(bytes, is_limit)) {
             let patience = tried.map_or_else(Patience::default, |tried| tried.patience);
             if self.approach(copier).is_err() {
                 return;
@@ -709,6 +714,90 @@ mod tests {
         assert!(!tries().is_failed, "nobody reads");
         let log = std::fs::metadata(directory.path().join("notes.db-wal")).expect("it is there");
         assert_eq!(log.len(), 0, "the log begins anew");
+    }
+
+    /// A store whose log has no limit but that one, and how it is made to grow beyond a length, one page at a time.
+    fn growing(max: u64) -> (tempfile::TempDir, Store, impl FnMut(u64)) {
+        let (directory, store) = store(Options::new().log_bytes_max(max));
+        store.insert_all(&notes(0..10)).expect("it is written");
+        let (grown, mut ids) = (store.clone(), 10..);
+        let index = store.keeper().shared.index.clone().expect("there is one");
+        let grow_to = move |bytes: u64| {
+            while index.state().is_none_or(|state| state.log_bytes() <= bytes) {
+                grown.insert(&Note { id: ids.next().expect("there are more") }).expect("it is written");
+            }
+        };
+        (directory, store, grow_to)
+    }
+
+    /// Regression: beside a held snapshot, writers had waited in vain just before the log was at its limit, and the pause
+    /// after that went on. The log grew to almost twice its limit.
+    #[test]
+    fn a_log_that_comes_to_its_limit_is_tried_at_once() {
+        const MAX: u64 = 400_000;
+        let (_directory, store, mut grow_to) = growing(MAX);
+        let (keeper, mut copier) = (&store.keeper().shared, None);
+        let mut tries = || {
+            keeper.checkpoint(&mut copier);
+            let mut tried = lock(&keeper.tried);
+            let tried = tried.as_mut().expect("the log is long");
+            tried.pause = Duration::from_secs(3600);
+            (tried.since, tried.is_failed)
+        };
+        grow_to(MAX / 4 * 3);
+        let _snapshot = store.snapshot().expect("it is readable");
+        store.insert(&Note { id: -1 }).expect("it is written");
+        let below = tries();
+        assert!(below.1, "the snapshot reads from the log");
+        grow_to(MAX / 8 * 7);
+        assert_eq!(tries(), below, "writers do not wait again at once");
+        grow_to(MAX);
+        assert_ne!(tries(), below, "the log may not grow further");
+    }
+
+    /// Regression: writers waited in vain again and again for a snapshot that was held. If it ended just then, they waited
+    /// while all that it had held back was copied.
+    #[test]
+    fn below_the_limit_writers_do_not_wait_for_a_snapshot_that_holds_back_much() {
+        const MAX: u64 = 400_000;
+        let (_directory, store, mut grow_to) = growing(MAX);
+        let (keeper, mut copier) = (&store.keeper().shared, None);
+        let mut is_tried = || {
+            keeper.checkpoint(&mut copier);
+            lock(&keeper.tried).is_some()
+        };
+        let snapshot = store.snapshot().expect("it is readable");
+        grow_to(MAX / 4 * 3);
+        assert!(!is_tried());
+        drop(snapshot);
+        assert_eq!(store.readers().sweep(true), Left::Nothing);
+        assert!(is_tried(), "nothing is held back any more");
+    }
+
+    /// Regression: the keeper's own wait for the turn counted as the writers', so after a long transaction the log did not
+    /// restart for many times as long as that had lasted.
+    #[test]
+    fn writers_pause_for_a_multiple_of_their_own_wait() {
+        let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+        store.insert_all(&notes(0..20_000)).expect("it is written");
+        let keeper = &store.keeper().shared;
+        let transaction = store.begin().expect("it begins");
+        std::thread::scope(|scope| {
+            let checkpoint = scope.spawn(|| keeper.checkpoint(&mut None));
+            while keeper.turns.waiting() == 0 {
+                std::thread::yield_now();
+            }
+            let waits = Instant::now();
+            while waits.elapsed() < Duration::from_millis(50) {
+                std::thread::yield_now();
+            }
+            let ends = Instant::now();
+            drop(transaction);
+            checkpoint.join().expect("it does not panic");
+            let most = ends.elapsed() * PAUSE;
+            let tried = lock(&keeper.tried).expect("the log is beyond its limit");
+            assert!(tried.pause <= most, "{:?} is more than {most:?}", tried.pause);
+        });
     }
 
     /// Regression: the log grew to its limit beside calls that overlapped, because the keeper did not wait for them, and

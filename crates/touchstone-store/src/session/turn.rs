@@ -138,7 +138,7 @@ impl Turns {
     }
 
     /// How many threads wait.
-    #[cfg(all(test, shuttle))]
+    #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         lock(&self.state).waiting.len()
     }
