@@ -1,0 +1,413 @@
+//! What the keeper does: it copies the log, makes writers wait and the log restart, and lets snapshots expire.
+
+use super::*;
+use crate::{ErrorKind, Record, Store};
+
+#[derive(Record)]
+struct Note {
+    #[record(key)]
+    id: i64,
+}
+
+fn notes(ids: std::ops::Range<i64>) -> Vec<Note> {
+    ids.map(|id| Note { id }).collect()
+}
+
+/// A store whose keeper does nothing by itself when something is committed.
+fn store(options: Options) -> (tempfile::TempDir, Store) {
+    let directory = tempfile::tempdir().expect("there is room");
+    let store = options.checkpoint_pages(u32::MAX).open(directory.path().join("notes.db"));
+    (directory, store.expect("it opens"))
+}
+
+fn is_running(store: &Store) -> bool {
+    lock(&store.keeper().thread).is_some()
+}
+
+/// Regression: the keeper's connection had never read, so it did not know of the log and copied nothing. The log
+/// grew until the store was closed.
+#[test]
+fn the_keeper_copies_the_log() {
+    let (_directory, store) = store(Options::new());
+    store.insert_all(&notes(1..3)).expect("it is written");
+    let keeper = &store.keeper().shared;
+    keeper.checkpoint(&mut None);
+    assert!(keeper.copied.load(Ordering::Relaxed) > 0);
+}
+
+/// Regression: a second flush would have reported success, and the restarted log would have overwritten the only
+/// copy of pages that the disk lacks.
+#[test]
+fn after_a_failed_flush_the_log_stays_as_it_is() {
+    let (directory, store) = store(Options::new());
+    store.insert_all(&notes(1..3)).expect("it is written");
+    let (keeper, mut copier) = (&store.keeper().shared, None);
+    keeper.checkpoint(&mut copier);
+    assert!(keeper.copied.swap(0, Ordering::Relaxed) > 0);
+    let index = keeper.index.clone().expect("there is one");
+    assert_ne!(index.copied_frames(), 0);
+    let failed = Error::sqlite(ffi::SQLITE_IOERR_FSYNC, format_args!("the disk does not answer"));
+    keeper.lose(&copier.as_ref().expect("it has copied").connection, &failed);
+    assert_eq!(index.copied_frames(), 0, "whichever process looks");
+    let refused = store.insert(&Note { id: 3 }).expect_err("it would be behind what may be lost");
+    assert_eq!(refused.kind(), ErrorKind::Unflushed);
+    keeper.checkpoint(&mut copier);
+    assert_eq!(keeper.copied.load(Ordering::Relaxed), 0);
+    let log = directory.path().join("notes.db-wal");
+    drop(store);
+    assert!(std::fs::metadata(log).expect("it is there").len() > 0);
+    let store = Store::open(directory.path().join("notes.db")).expect("it opens");
+    assert_eq!(store.all::<Note>().expect("they are read").len(), 2);
+    store.insert(&Note { id: 3 }).expect("a store that was opened anew commits");
+}
+
+/// Pages that were copied before the failed flush of the file are copied again.
+#[test]
+fn a_file_that_could_not_be_flushed_is_written_again() {
+    let (_directory, store) = store(Options::new());
+    store.insert_all(&notes(1..3)).expect("it is written");
+    let (keeper, mut copier) = (&store.keeper().shared, None);
+    keeper.checkpoint(&mut copier);
+    let copied = keeper.copied.load(Ordering::Relaxed);
+    keeper.uncopy(&copier.as_ref().expect("it has copied").connection);
+    assert_eq!(keeper.new_frames(), Some(copied), "nothing counts as copied");
+    keeper.checkpoint(&mut copier);
+    assert_eq!(keeper.copied.load(Ordering::Relaxed), copied);
+    store.insert(&Note { id: 3 }).expect("commits go on");
+}
+
+/// Regression: the keeper copied a log that no other process could see over commits that others had made meanwhile.
+#[cfg(unix)]
+#[test]
+fn the_keeper_copies_no_log_that_is_gone() {
+    let (directory, store) = store(Options::new());
+    let (keeper, mut connection) = (&store.keeper().shared, None);
+    store.insert_all(&notes(1..3)).expect("it is written");
+    keeper.checkpoint(&mut connection);
+    assert!(keeper.copied.swap(0, Ordering::Relaxed) > 0);
+    store.insert_all(&notes(3..5)).expect("it is written");
+    std::fs::remove_file(directory.path().join("notes.db-wal")).expect("it is there");
+    keeper.checkpoint(&mut connection);
+    assert_eq!(keeper.copied.load(Ordering::Relaxed), 0);
+}
+
+/// Regression: the snapshot went on, and showed some pages as other processes had changed them since.
+#[cfg(unix)]
+#[test]
+fn a_snapshot_ends_where_the_log_is_gone() {
+    let (directory, store) = store(Options::new());
+    store.insert_all(&notes(1..3)).expect("it is written");
+    let snapshot = store.snapshot().expect("it is readable");
+    std::fs::remove_file(directory.path().join("notes.db-wal")).expect("it is there");
+    store.keeper().shared.look(&mut Vec::new());
+    let error = snapshot.of::<Note>().count().expect_err("others may change what it reads");
+    assert_eq!(error.kind(), ErrorKind::Expired);
+}
+
+/// Regression: one transaction had made the log longer than its limit. A snapshot that was taken afterwards expired
+/// although no thread wrote, and its error advised shorter snapshots.
+#[test]
+fn a_snapshot_expires_for_what_is_committed_after_it_and_for_nothing_before() {
+    let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+    store.insert_all(&notes(0..20_000)).expect("it is written");
+    let snapshot = store.snapshot().expect("it is readable");
+    let count = || snapshot.of::<Note>().count();
+    let keeper = &store.keeper().shared;
+    keeper.checkpoint(&mut None);
+    let tried = lock(&keeper.tried).expect("the log is beyond its limit");
+    assert!(tried.is_failed, "the snapshot is of the log's end");
+    assert_eq!(count().expect("nobody has written"), 20_000);
+    store.insert(&Note { id: -1 }).expect("it is written");
+    keeper.checkpoint(&mut None);
+    assert_eq!(count().expect("the log was as long before"), 20_000);
+    store.insert_all(&notes(20_000..80_000)).expect("it is written");
+    keeper.checkpoint(&mut None);
+    let error = count().expect_err("the log has grown for it");
+    assert_eq!(error.kind(), ErrorKind::Expired);
+    assert!(error.to_string().contains("committed since"), "{error}");
+    assert_eq!(store.all::<Note>().expect("others read on").len(), 80_001);
+}
+
+/// A snapshot that was taken before the log was at its limit expires; another one, of the log's end, does not.
+#[test]
+fn of_two_snapshots_the_one_that_the_log_has_grown_for_expires() {
+    let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+    store.insert_all(&notes(0..10)).expect("it is written");
+    let old = store.snapshot().expect("it is readable");
+    store.insert_all(&notes(10..20_000)).expect("it is written");
+    let young = store.snapshot().expect("it is readable");
+    store.keeper().shared.checkpoint(&mut None);
+    assert_eq!(old.of::<Note>().count().map_err(|error| error.kind()), Err(ErrorKind::Expired));
+    assert_eq!(young.of::<Note>().count().expect("nobody has written"), 20_000);
+}
+
+/// Regression: the keeper tried again only when a commit woke it, and commits had ended.
+#[test]
+fn a_log_that_another_copied_at_a_failed_flush_counts_as_not_copied_once_that_one_has_ended() {
+    let (_directory, store) = store(Options::new());
+    store.insert_all(&notes(1..3)).expect("it is written");
+    let keeper = &store.keeper().shared;
+    let index = keeper.index.clone().expect("there is one");
+    let wait_until = |is_over: &dyn Fn() -> bool| {
+        let end = Instant::now() + Duration::from_secs(20);
+        while !is_over() {
+            assert!(Instant::now() < end, "it does not come to it");
+            std::thread::yield_now();
+        }
+    };
+    store.keeper().start();
+    keeper.wakeup.checkpoint();
+    wait_until(&|| index.copied_frames() > 0);
+    let (own, other) = (keeper.open().expect("it opens"), keeper.open().expect("it opens"));
+    wait_until(&|| other.connection.lock_copying(true));
+    let failed = Error::sqlite(ffi::SQLITE_IOERR_FSYNC, format_args!("the disk does not answer"));
+    keeper.lose(&own.connection, &failed);
+    assert_ne!(index.copied_frames(), 0, "another copies it");
+    // As if this thread were the keeper's.
+    keeper.wakeup.watch();
+    assert!(other.connection.lock_copying(false));
+    wait_until(&|| index.copied_frames() == 0);
+}
+
+/// Regression: the place of a snapshot of an empty log counted as unknown, so the snapshot never expired.
+#[test]
+fn a_snapshot_of_an_empty_log_expires_too() {
+    let (directory, first) = store(Options::new());
+    first.insert_all(&notes(0..10)).expect("it is written");
+    drop(first);
+    let options = Options::new().checkpoint_pages(u32::MAX).log_bytes_max(50_000);
+    let store = options.open(directory.path().join("notes.db")).expect("it opens");
+    let snapshot = store.snapshot().expect("it is readable");
+    store.insert_all(&notes(10..20_000)).expect("it is written");
+    store.keeper().shared.checkpoint(&mut None);
+    assert_eq!(snapshot.of::<Note>().count().map_err(|error| error.kind()), Err(ErrorKind::Expired));
+}
+
+/// A snapshot of the log's end holds back no frame from being copied, however long the log is.
+#[test]
+fn beside_a_snapshot_that_expires_one_of_what_is_now_goes_on() {
+    let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+    store.insert_all(&notes(0..20_000)).expect("it is written");
+    let old = store.snapshot().expect("it is readable");
+    let keeper = &store.keeper().shared;
+    keeper.checkpoint(&mut None);
+    store.insert_all(&notes(20_000..80_000)).expect("it is written");
+    let young = store.snapshot().expect("it is readable");
+    keeper.checkpoint(&mut None);
+    assert_eq!(old.of::<Note>().count().map_err(|error| error.kind()), Err(ErrorKind::Expired));
+    assert_eq!(young.of::<Note>().count().expect("nobody has written"), 80_000);
+}
+
+/// Regression: beside readers of other processes the log grew to six times its limit. After one failure the keeper
+/// did not try again before the log had doubled, and then for too short a time.
+#[test]
+fn a_log_that_another_reads_is_tried_again_after_a_time_and_for_longer() {
+    let (directory, store) = store(Options::new().log_bytes_max(50_000));
+    store.insert_all(&notes(0..20_000)).expect("it is written");
+    let other = Options::new().checkpoint_pages(u32::MAX).open(directory.path().join("notes.db"));
+    let other = other.expect("it opens");
+    let snapshot = other.snapshot().expect("it is readable");
+    let (keeper, mut connection) = (&store.keeper().shared, None);
+    let mut tries = || {
+        keeper.checkpoint(&mut connection);
+        lock(&keeper.tried).expect("the log is beyond its limit")
+    };
+    let let_time_pass = || {
+        let mut tried = lock(&keeper.tried);
+        let tried = tried.as_mut().expect("it was tried");
+        tried.since -= tried.pause;
+    };
+    let first = tries();
+    assert_eq!(
+        (first.is_failed, first.patience.at_limit),
+        (true, 4 * PATIENCE),
+        "another reads the log's end"
+    );
+    assert_eq!(tries().since, first.since, "writers do not wait again at once");
+    let_time_pass();
+    let second = tries();
+    assert_eq!(
+        (second.is_failed, second.patience.at_limit),
+        (true, PATIENCE_MAX),
+        "it is as long, and another reads"
+    );
+    drop(snapshot);
+    assert_eq!(other.readers().sweep(true), Left::Nothing);
+    let_time_pass();
+    assert!(!tries().is_failed, "nobody reads");
+    let log = std::fs::metadata(directory.path().join("notes.db-wal")).expect("it is there");
+    assert_eq!(log.len(), 0, "the log begins anew");
+}
+
+/// A store whose log has no limit but that one, and how it is made to grow beyond a length, one page at a time.
+fn growing(max: u64) -> (tempfile::TempDir, Store, impl FnMut(u64)) {
+    let (directory, store) = store(Options::new().log_bytes_max(max));
+    store.insert_all(&notes(0..10)).expect("it is written");
+    let (grown, mut ids) = (store.clone(), 10..);
+    let index = store.keeper().shared.index.clone().expect("there is one");
+    let grow_to = move |bytes: u64| {
+        while index.state().is_none_or(|state| state.log_bytes() <= bytes) {
+            grown.insert(&Note { id: ids.next().expect("there are more") }).expect("it is written");
+        }
+    };
+    (directory, store, grow_to)
+}
+
+/// Regression: beside a held snapshot, writers had waited in vain just before the log was at its limit, and the pause
+/// after that went on. The log grew to almost twice its limit.
+#[test]
+fn a_log_that_comes_to_its_limit_is_tried_at_once() {
+    const MAX: u64 = 400_000;
+    let (_directory, store, mut grow_to) = growing(MAX);
+    let (keeper, mut copier) = (&store.keeper().shared, None);
+    let mut tries = || {
+        keeper.checkpoint(&mut copier);
+        let mut tried = lock(&keeper.tried);
+        let tried = tried.as_mut().expect("the log is long");
+        tried.pause = Duration::from_secs(3600);
+        (tried.since, tried.is_failed)
+    };
+    grow_to(MAX / 4 * 3);
+    let _snapshot = store.snapshot().expect("it is readable");
+    store.insert(&Note { id: -1 }).expect("it is written");
+    let below = tries();
+    assert!(below.1, "the snapshot reads from the log");
+    grow_to(MAX / 8 * 7);
+    assert_eq!(tries(), below, "writers do not wait again at once");
+    grow_to(MAX);
+    assert_ne!(tries(), below, "the log may not grow further");
+}
+
+/// Regression: writers waited in vain again and again for a snapshot that was held. If it ended just then, they waited
+/// while all that it had held back was copied.
+#[test]
+fn below_the_limit_writers_do_not_wait_for_a_snapshot_that_holds_back_much() {
+    const MAX: u64 = 400_000;
+    let (_directory, store, mut grow_to) = growing(MAX);
+    let (keeper, mut copier) = (&store.keeper().shared, None);
+    let mut is_tried = || {
+        keeper.checkpoint(&mut copier);
+        lock(&keeper.tried).is_some()
+    };
+    let snapshot = store.snapshot().expect("it is readable");
+    grow_to(MAX / 4 * 3);
+    assert!(!is_tried());
+    drop(snapshot);
+    assert_eq!(store.readers().sweep(true), Left::Nothing);
+    assert!(is_tried(), "nothing is held back any more");
+}
+
+/// Regression: the keeper's own wait for the turn counted as the writers', so after a long transaction the log did not
+/// restart for many times as long as that had lasted.
+#[test]
+fn writers_pause_for_a_multiple_of_their_own_wait() {
+    let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+    store.insert_all(&notes(0..20_000)).expect("it is written");
+    let keeper = &store.keeper().shared;
+    let transaction = store.begin().expect("it begins");
+    std::thread::scope(|scope| {
+        let checkpoint = scope.spawn(|| keeper.checkpoint(&mut None));
+        while keeper.turns.waiting() == 0 {
+            std::thread::yield_now();
+        }
+        let waits = Instant::now();
+        while waits.elapsed() < Duration::from_millis(50) {
+            std::thread::yield_now();
+        }
+        let ends = Instant::now();
+        drop(transaction);
+        checkpoint.join().expect("it does not panic");
+        let most = ends.elapsed() * PAUSE;
+        let tried = lock(&keeper.tried).expect("the log is beyond its limit");
+        assert!(tried.pause <= most, "{:?} is more than {most:?}", tried.pause);
+    });
+}
+
+/// Regression: the log grew to its limit beside calls that overlapped, because the keeper did not wait for them, and
+/// their snapshots were parked.
+#[test]
+fn a_log_restarts_beside_readers_that_overlap() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let store = Options::new().checkpoint_pages(8).open(directory.path().join("notes.db"));
+    let store = store.expect("it opens");
+    store.insert_all(&notes(0..1_000)).expect("it is written");
+    let index = store.keeper().shared.index.clone().expect("there is one");
+    let log = || index.state().map(|state| state.place()[2]);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    assert!(store.get::<Note>(&1).expect("it is readable").is_some());
+                }
+            });
+        }
+        let first = log();
+        let restarts = (1_000..50_000).any(|id| {
+            store.insert(&Note { id }).expect("it is written");
+            log() != first
+        });
+        is_over.store(true, Ordering::Relaxed);
+        assert!(restarts, "its limit is 256 MiB");
+    });
+}
+
+/// How many snapshots are to blame for the log.
+fn late(keeper: &KeeperShared) -> usize {
+    keeper.index.as_ref().and_then(LogIndex::state).map_or(0, |now| keeper.late_owners(now).len())
+}
+
+/// The transaction made the log long, not the snapshot that reads its rows.
+#[test]
+fn a_snapshot_of_a_long_log_is_not_to_blame_before_the_log_has_doubled() {
+    let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+    store.insert_all(&notes(0..20_000)).expect("it is written");
+    let snapshot = store.snapshot().expect("it is readable");
+    let keeper = &store.keeper().shared;
+    assert_eq!(late(keeper), 0);
+    store.insert(&Note { id: -1 }).expect("it is written");
+    assert_eq!(late(keeper), 0, "the log was as long before");
+    store.insert_all(&notes(20_000..80_000)).expect("it is written");
+    // The keeper's thread may have looked already.
+    assert!(late(keeper) == 1 || snapshot.of::<Note>().count().is_err());
+}
+
+/// A few short reads start no thread. A held snapshot starts it, and it sleeps when the snapshot is dropped.
+#[test]
+fn the_keeper_comes_for_snapshots_that_are_held() {
+    let (_directory, store) = store(Options::new());
+    store.insert_all(&notes(0..10)).expect("it is written");
+    for id in 0..3 {
+        assert!(store.get::<Note>(&id).expect("it is readable").is_some());
+        assert_eq!(store.all::<Note>().expect("it is readable").len(), 10);
+    }
+    assert!(!is_running(&store));
+    let snapshot = store.snapshot().expect("it is readable");
+    assert!(is_running(&store));
+    assert_ne!(store.readers().sweep(true), Left::Nothing);
+    drop(snapshot);
+    assert_eq!(store.readers().sweep(true), Left::Nothing);
+}
+
+/// During a closure that reads a small file, others cannot commit `log_bytes_max` bytes; for a large file they can.
+#[test]
+fn the_keeper_comes_for_closures_that_may_read_for_long() {
+    let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+    store.read(|_| Ok(())).expect("it is readable");
+    assert!(!is_running(&store));
+    store.insert_all(&notes(0..20_000)).expect("it is written");
+    store.read(|_| Ok(())).expect("it is readable");
+    assert!(is_running(&store));
+}
+
+/// The index of an empty log does not know the file's length.
+#[test]
+fn the_keeper_comes_for_closures_that_read_a_large_file_with_an_empty_log() {
+    let (directory, first) = store(Options::new());
+    first.insert_all(&notes(0..20_000)).expect("it is written");
+    drop(first);
+    let store = Options::new().log_bytes_max(50_000).open(directory.path().join("notes.db"));
+    let store = store.expect("it opens");
+    store.read(|_| Ok(())).expect("it is readable");
+    assert!(is_running(&store));
+}
