@@ -98,7 +98,7 @@ const COMMITS_OF_CHECKPOINT: u64 = 40;
 
 /// Commits of a slice where each third one is honest, and gets.
 const THIRDS_COMMITS: u64 = 20;
-const THIRDS_GETS: u64 = 500;
+const THIRDS_GETS: u64 = 2000;
 
 const WORDS: [(&str, Mischief); 27] = [
     ("honest", Mischief::Honest),
