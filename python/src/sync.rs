@@ -16,7 +16,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::any::Any;
 use std::cell::Cell;
-use std::error::Error as _;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
@@ -46,8 +45,7 @@ fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
 
 /// The exception of an error: a class for each kind; an error of the store has the store's exception.
 fn raised(py: Python<'_>, error: &Error) -> PyErr {
-    let of_store = error.source().and_then(|source| source.downcast_ref::<touchstone_store::Error>());
-    if let Some(of_store) = of_store {
+    if let Some(of_store) = error.store() {
         return errors::raised(py, of_store);
     }
     let name = match error.kind() {

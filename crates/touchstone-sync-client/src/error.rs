@@ -1,6 +1,5 @@
 //! Why something could not be done.
 
-use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +13,8 @@ pub struct Error {
     kind: ErrorKind,
     text: String,
     retry_after: Option<Duration>,
-    /// Shared: whoever waits for a watch and its function are told of the same.
-    source: Option<Arc<dyn StdError + Send + Sync>>,
+    /// Shared: the caller that waits for a watch and the watch's function are told of the same error.
+    store: Option<Arc<touchstone_store::Error>>,
 }
 
 /// Kinds of errors. More may be added.
@@ -47,7 +46,7 @@ pub enum ErrorKind {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, text: impl Into<String>) -> Error {
-        Error { kind, text: text.into(), retry_after: None, source: None }
+        Error { kind, text: text.into(), retry_after: None, store: None }
     }
 
     pub(crate) fn after(self, retry_after: Option<Duration>) -> Error {
@@ -59,8 +58,8 @@ impl Error {
         Error { text: format!("{what}: {}", self.text), ..self }
     }
 
-    pub(crate) fn system(what: &str, error: impl StdError + Send + Sync + 'static) -> Error {
-        Error { source: Some(Arc::new(error)), ..Error::new(ErrorKind::System, what) }
+    pub(crate) fn system(what: &str, error: impl fmt::Display) -> Error {
+        Error::new(ErrorKind::System, format!("{what}: {error}"))
     }
 
     /// What kind of error it is.
@@ -71,6 +70,12 @@ impl Error {
     /// Whether the same call may succeed later without anything being changed.
     pub fn passes(&self) -> bool {
         self.kind == ErrorKind::Away
+    }
+
+    /// The error of the local store, where that failed. Its text is in this error's text already, so this error has no
+    /// [`source`](std::error::Error::source): a chain of errors would tell the text twice.
+    pub fn store(&self) -> Option<&touchstone_store::Error> {
+        self.store.as_deref()
     }
 
     /// How long the service asks to wait before it is asked again.
@@ -96,15 +101,11 @@ impl fmt::Display for Error {
     }
 }
 
-impl StdError for Error {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
-    }
-}
+impl std::error::Error for Error {}
 
 impl From<touchstone_store::Error> for Error {
     fn from(error: touchstone_store::Error) -> Error {
         let text = error.to_string();
-        Error { source: Some(Arc::new(error)), ..Error::new(ErrorKind::Store, text) }
+        Error { store: Some(Arc::new(error)), ..Error::new(ErrorKind::Store, text) }
     }
 }

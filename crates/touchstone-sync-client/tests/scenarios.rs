@@ -3,6 +3,7 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::error::Error as _;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -646,10 +647,11 @@ fn an_update_makes_changes_deletes_or_refuses() {
     assert!(matches!(&edit, Err(NotTaken::Failed(error)) if error.kind() == ErrorKind::Edit), "{edit:?}");
     let nested: Result<_, NotTaken> =
         phone.try_update("milk", |_| Ok(phone.put("milk", "5").map(|()| None)?));
-    assert!(
-        matches!(&nested, Err(NotTaken::Failed(error)) if error.kind() == ErrorKind::Store),
-        "{nested:?}"
-    );
+    let Err(NotTaken::Failed(nested)) = nested else { panic!("{nested:?}") };
+    assert_eq!(nested.kind(), ErrorKind::Store);
+    let told = nested.store().expect("it is the store's").to_string();
+    assert_eq!(nested.to_string(), format!("the local copy failed: {told}"));
+    assert!(nested.source().is_none(), "a chain of errors would tell the text twice");
     assert_eq!((shown(&phone), phone.pending().unwrap()), (texts([("milk", "2")]), 0));
 
     assert_eq!(phone.update("milk", |_| None).unwrap(), None);

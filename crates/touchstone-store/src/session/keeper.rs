@@ -10,7 +10,8 @@
 //           no snapshot is parked and no session is out
 //
 // A sleeping keeper waits for the wake-up only, which may also stop it. A watching keeper looks at least every 50 ms
-// while snapshots are parked, and every 250 ms while sessions are out.
+// while snapshots are parked, and every 250 ms while sessions are out. After a failed flush it looks every 50 ms too, as
+// long as the log still counts as copied.
 //
 // The keeper's thread alone writes `copied`, `is_uncopied`, `tried` and `over_bytes`. Committing threads read `copied`,
 // to know when to wake the keeper. Relaxed is enough for it: the number guards no other memory, and a late value only
@@ -82,13 +83,26 @@ struct KeeperShared {
     /// How many frames of the log were copied after the last checkpoint.
     copied: AtomicU32,
     /// False if a flush has failed and another process copied the log at that moment: then frames that the disk may lack
-    /// still count as copied, and the next checkpoint tries again to make them count as not copied.
+    /// still count as copied, and the keeper tries to make them count as not copied each time it wakes.
     is_uncopied: AtomicBool,
     /// None if the log was short at the last checkpoint.
     tried: Mutex<Option<Tried>, TRIED>,
     pin: Arc<Pin>,
     /// The log's length when the keeper first found it beyond its limit; 0 if it is within the limit.
     over_bytes: AtomicU64,
+}
+
+/// How long the log is.
+#[derive(Clone, Copy)]
+struct Length {
+    frames: u64,
+    bytes: u64,
+    /// More frames than this that cannot be copied are a held snapshot's, not those of calls.
+    held_max: u64,
+    /// Whether writers are to wait until it is short.
+    is_long: bool,
+    /// Whether it is at its limit, where snapshots expire.
+    is_limit: bool,
 }
 
 /// The last time that writers waited for the keeper to make a long log short.
@@ -116,9 +130,9 @@ struct Patience {
 impl Tried {
     /// Whether writers are to wait again: after the pause, or earlier if the log has come to its limit, or stayed long
     /// and has doubled since, because a quick writer would let it grow further.
-    fn is_over(self, bytes: u64, is_limit: bool) -> bool {
-        let has_doubled = self.is_failed && bytes / 2 >= self.bytes;
-        let has_come = is_limit && !self.is_limit;
+    fn is_over(self, length: Length) -> bool {
+        let has_doubled = self.is_failed && length.bytes / 2 >= self.bytes;
+        let has_come = length.is_limit && !self.is_limit;
         has_doubled || has_come || self.since.elapsed() >= self.pause
     }
 }
@@ -321,39 +335,74 @@ impl KeeperShared {
             *copier = self.open().ok();
         }
         let Some(copier) = copier else { return };
-        let Ok(log) = self.copy(copier) else { return };
-        // The log restarts with the next commit, but only if no reader reads from it any more.
-        self.readers.sweep(false);
-        let page_bytes = copier.connection.page_bytes();
-        let bytes = u64::from(log) * page_bytes;
+        let Ok(length) = self.copy_and_sweep(copier) else { return };
         // From here on: whether to let writers wait until the log is short.
-        let tried = *lock(&self.tried);
-        let is_limit = bytes > self.options.log_bytes_max;
-        let outrun = self.outrun(page_bytes);
-        let is_held = u64::from(log.saturating_sub(self.copied.load(Ordering::Relaxed))) > outrun / HELD_PART;
-        if !is_limit && u64::from(log) < outrun {
+        if !length.is_long {
             *lock(&self.tried) = None;
-        } else if (is_limit || !is_held) && tried.is_none_or(|tried| tried.is_over(bytes, is_limit)) {
+            return;
+        }
+        let tried = *lock(&self.tried);
+        let is_due = tried.is_none_or(|tried| tried.is_over(length));
+        if is_due && (length.is_limit || !self.is_held(length)) && self.approach(copier).is_ok() {
             let patience = tried.map_or_else(Patience::default, |tried| tried.patience);
-            if self.approach(copier).is_err() {
-                return;
-            }
-            let (waited, result) = self.alone(|| self.shorten(&copier.connection, is_limit, patience));
-            let is_failed = result.is_err();
-            let pause = waited * if is_failed && !is_limit { PAUSE_IN_VAIN } else { PAUSE };
-            let patience = patience.next(is_limit, is_failed);
-            *lock(&self.tried) =
-                Some(Tried { bytes, is_limit, patience, since: Instant::now(), pause, is_failed });
+            *lock(&self.tried) = self.attempt(&copier.connection, length, patience);
         }
     }
 
-    /// Makes the log restart while writers wait.
-    fn shorten(&self, connection: &Connection, is_limit: bool, patience: Patience) -> Result<()> {
-        if is_limit {
-            self.bound(connection, patience.at_limit)
-        } else {
-            self.catch_up(connection, patience.below_limit)
+    /// Copies the log as far as readers allow, and ends parked snapshots that are not current: the log restarts with the
+    /// next commit, but only if no reader reads from it any more. One large transaction makes all of them old, and until
+    /// they end they keep it from being copied, so a long log is copied again.
+    fn copy_and_sweep(&self, copier: &Copier) -> Result<Length> {
+        let page_bytes = copier.connection.page_bytes();
+        let length = self.length(self.copy(copier)?, page_bytes);
+        self.readers.sweep(false);
+        if length.is_long && self.is_held(length) {
+            return Ok(self.length(self.copy(copier)?, page_bytes));
         }
+        Ok(length)
+    }
+
+    fn length(&self, frames: u32, page_bytes: u64) -> Length {
+        let (frames, outrun) = (u64::from(frames), self.outrun(page_bytes));
+        let bytes = frames * page_bytes;
+        Length {
+            frames,
+            bytes,
+            held_max: outrun / HELD_PART,
+            is_long: frames >= outrun,
+            is_limit: bytes > self.options.log_bytes_max,
+        }
+    }
+
+    /// Whether a snapshot is held that keeps much of the log from being copied.
+    fn is_held(&self, length: Length) -> bool {
+        length.frames.saturating_sub(u64::from(self.copied.load(Ordering::Relaxed))) > length.held_max
+    }
+
+    /// Makes the log restart while writers wait and no snapshot is parked: it restarts only if no reader reads from it.
+    /// `length` is what the keeper knows of the log, which may have grown since, or restarted: None if it is short now.
+    fn attempt(&self, connection: &Connection, length: Length, patience: Patience) -> Option<Tried> {
+        // This cannot fail: the keeper's own thread never holds the turn (the store's write lock) here.
+        let _turn = self.turns.take().ok()?;
+        // Writers wait from now on: not for the transaction under way, which the keeper has waited for itself.
+        let began = Instant::now();
+        let now = self.index.as_ref().and_then(LogIndex::state);
+        let length = now.map_or(length, |now| self.length(now.frames(), connection.page_bytes()));
+        if !length.is_long {
+            return None;
+        }
+        let Length { bytes, is_limit, .. } = length;
+        let result = self.readers.draining(|| {
+            if is_limit {
+                self.bound(connection, patience.at_limit)
+            } else {
+                self.catch_up(connection, patience.below_limit)
+            }
+        });
+        let is_failed = result.is_err();
+        let pause = began.elapsed() * if is_failed && !is_limit { PAUSE_IN_VAIN } else { PAUSE };
+        let patience = patience.next(is_limit, is_failed);
+        Some(Tried { bytes, is_limit, patience, since: Instant::now(), pause, is_failed })
     }
 
     /// Copies the log as far as readers allow, without waiting (a passive checkpoint); returns how many frames it has.
@@ -426,16 +475,6 @@ impl KeeperShared {
             left = new;
             self.copy(copier)?;
         }
-    }
-
-    /// Does work while writers wait and no snapshot is parked: the log restarts only if no reader reads from it. Returns
-    /// how long writers waited: not for the transaction under way, which the keeper waits for itself.
-    fn alone(&self, work: impl FnOnce() -> Result<()>) -> (Duration, Result<()>) {
-        // This cannot fail: the keeper's own thread never holds the turn (the store's write lock) here.
-        let Ok(_turn) = self.turns.take() else { return (Duration::ZERO, Ok(())) };
-        let began = Instant::now();
-        let result = self.readers.draining(work);
-        (began.elapsed(), result)
     }
 
     /// Copies the rest while writers wait, so that the log restarts: beside a writer that never pauses, the last pages

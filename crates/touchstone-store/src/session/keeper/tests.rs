@@ -297,6 +297,44 @@ fn below_the_limit_writers_do_not_wait_for_a_snapshot_that_holds_back_much() {
     assert!(is_tried(), "nothing is held back any more");
 }
 
+/// Regression: parked snapshots, which one large transaction had made old, counted as held. So beside a writer of such
+/// transactions the log did not restart before it was at its limit.
+#[test]
+fn a_large_transaction_that_parked_snapshots_held_back_is_copied_once_they_have_ended() {
+    const MAX: u64 = 400_000;
+    let (_directory, store, _) = growing(MAX);
+    for _ in 0..20 {
+        assert!(store.get::<Note>(&1).expect("it is readable").is_some());
+    }
+    store.insert_all(&notes(10..42_000)).expect("it is written");
+    let keeper = &store.keeper().shared;
+    let bytes = keeper.index.as_ref().and_then(LogIndex::state).expect("it is readable").log_bytes();
+    assert!((MAX * 3 / 4..MAX).contains(&bytes), "{bytes}: long, and not at its limit");
+    keeper.checkpoint(&mut None);
+    assert!(lock(&keeper.tried).is_some(), "nothing is held");
+}
+
+/// Regression: writers waited for 0.2 s for other processes' readers, so that a log of few frames restarted. It had been
+/// at its limit, and had restarted while the keeper flushed the file.
+#[test]
+fn writers_do_not_wait_for_a_log_that_has_restarted_meanwhile() {
+    let (_directory, store) = store(Options::new().log_bytes_max(100_000));
+    store.insert_all(&notes(0..20_000)).expect("it is written");
+    let keeper = &store.keeper().shared;
+    keeper.copy(&keeper.open().expect("it opens")).expect("it is copied");
+    let mut transaction = store.begin().expect("it begins");
+    std::thread::scope(|scope| {
+        let checkpoint = scope.spawn(|| keeper.checkpoint(&mut None));
+        while keeper.turns.waiting() == 0 {
+            std::thread::yield_now();
+        }
+        transaction.with(|open| open.insert(&Note { id: -1 })).expect("it is written");
+        transaction.commit().expect("it is committed, in a log that restarts");
+        checkpoint.join().expect("it does not panic");
+    });
+    assert!(lock(&keeper.tried).is_none(), "the log is short");
+}
+
 /// Regression: the keeper's own wait for the turn counted as the writers', so after a long transaction the log did not
 /// restart for many times as long as that had lasted.
 #[test]
