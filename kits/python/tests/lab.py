@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import IO, Any, Optional
@@ -22,8 +24,13 @@ SUBJECTS: dict[str, dict[str, Any]] = {
 
 @functools.lru_cache(maxsize=None)
 def build(command: tuple[str, ...]) -> None:
-    """Builds what a row asks for, once for all tests."""
-    subprocess.run(command, cwd=KIT, check=True)
+    """Builds what a row asks for, once for all tests of this process. Other processes wait meanwhile, the lab too: it takes this lock."""
+    kits = os.open(KIT.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(kits, fcntl.LOCK_EX)
+        subprocess.run(command, cwd=KIT, check=True)
+    finally:
+        os.close(kits)
 
 
 @functools.lru_cache(maxsize=None)

@@ -13,11 +13,31 @@ fn notes(ids: std::ops::Range<i64>) -> Vec<Note> {
     ids.map(|id| Note { id }).collect()
 }
 
-/// A store whose keeper does nothing by itself when something is committed.
-fn store(options: Options) -> (tempfile::TempDir, Store) {
+/// A store with these notes, whose keeper does nothing by itself when something is committed.
+fn store(options: Options, ids: std::ops::Range<i64>) -> (tempfile::TempDir, Store) {
     let directory = tempfile::tempdir().expect("there is room");
-    let store = options.checkpoint_pages(u32::MAX).open(directory.path().join("notes.db"));
-    (directory, store.expect("it opens"))
+    let store = open(&directory, options.checkpoint_pages(u32::MAX));
+    store.insert_all(&notes(ids)).expect("it is written");
+    (directory, store)
+}
+
+fn open(directory: &tempfile::TempDir, options: Options) -> Store {
+    options.open(directory.path().join("notes.db")).expect("it opens")
+}
+
+fn wait_until(is_over: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !is_over() {
+        assert!(Instant::now() < end, "it does not come to it");
+        std::thread::yield_now();
+    }
+}
+
+/// Lets the keeper checkpoint; returns how writers have waited for it.
+fn tries(store: &Store, copier: &mut Option<Copier>) -> Option<Tried> {
+    let keeper = &store.keeper().shared;
+    keeper.checkpoint(copier);
+    *lock(&keeper.tried)
 }
 
 fn is_running(store: &Store) -> bool {
@@ -28,8 +48,7 @@ fn is_running(store: &Store) -> bool {
 /// grew until the store was closed.
 #[test]
 fn the_keeper_copies_the_log() {
-    let (_directory, store) = store(Options::new());
-    store.insert_all(&notes(1..3)).expect("it is written");
+    let (_directory, store) = store(Options::new(), 1..3);
     let keeper = &store.keeper().shared;
     keeper.checkpoint(&mut None);
     assert!(keeper.copied.load(Ordering::Relaxed) > 0);
@@ -39,8 +58,7 @@ fn the_keeper_copies_the_log() {
 /// copy of pages that the disk lacks.
 #[test]
 fn after_a_failed_flush_the_log_stays_as_it_is() {
-    let (directory, store) = store(Options::new());
-    store.insert_all(&notes(1..3)).expect("it is written");
+    let (directory, store) = store(Options::new(), 1..3);
     let (keeper, mut copier) = (&store.keeper().shared, None);
     keeper.checkpoint(&mut copier);
     assert!(keeper.copied.swap(0, Ordering::Relaxed) > 0);
@@ -56,7 +74,7 @@ fn after_a_failed_flush_the_log_stays_as_it_is() {
     let log = directory.path().join("notes.db-wal");
     drop(store);
     assert!(std::fs::metadata(log).expect("it is there").len() > 0);
-    let store = Store::open(directory.path().join("notes.db")).expect("it opens");
+    let store = open(&directory, Options::new());
     assert_eq!(store.all::<Note>().expect("they are read").len(), 2);
     store.insert(&Note { id: 3 }).expect("a store that was opened anew commits");
 }
@@ -64,8 +82,7 @@ fn after_a_failed_flush_the_log_stays_as_it_is() {
 /// Pages that were copied before the failed flush of the file are copied again.
 #[test]
 fn a_file_that_could_not_be_flushed_is_written_again() {
-    let (_directory, store) = store(Options::new());
-    store.insert_all(&notes(1..3)).expect("it is written");
+    let (_directory, store) = store(Options::new(), 1..3);
     let (keeper, mut copier) = (&store.keeper().shared, None);
     keeper.checkpoint(&mut copier);
     let copied = keeper.copied.load(Ordering::Relaxed);
@@ -80,9 +97,8 @@ fn a_file_that_could_not_be_flushed_is_written_again() {
 #[cfg(unix)]
 #[test]
 fn the_keeper_copies_no_log_that_is_gone() {
-    let (directory, store) = store(Options::new());
+    let (directory, store) = store(Options::new(), 1..3);
     let (keeper, mut connection) = (&store.keeper().shared, None);
-    store.insert_all(&notes(1..3)).expect("it is written");
     keeper.checkpoint(&mut connection);
     assert!(keeper.copied.swap(0, Ordering::Relaxed) > 0);
     store.insert_all(&notes(3..5)).expect("it is written");
@@ -95,8 +111,7 @@ fn the_keeper_copies_no_log_that_is_gone() {
 #[cfg(unix)]
 #[test]
 fn a_snapshot_ends_where_the_log_is_gone() {
-    let (directory, store) = store(Options::new());
-    store.insert_all(&notes(1..3)).expect("it is written");
+    let (directory, store) = store(Options::new(), 1..3);
     let snapshot = store.snapshot().expect("it is readable");
     std::fs::remove_file(directory.path().join("notes.db-wal")).expect("it is there");
     store.keeper().shared.look(&mut Vec::new());
@@ -108,35 +123,32 @@ fn a_snapshot_ends_where_the_log_is_gone() {
 /// although no thread wrote, and its error advised shorter snapshots.
 #[test]
 fn a_snapshot_expires_for_what_is_committed_after_it_and_for_nothing_before() {
-    let (_directory, store) = store(Options::new().log_bytes_max(50_000));
-    store.insert_all(&notes(0..20_000)).expect("it is written");
+    let (_directory, store) = store(Options::new().log_bytes_max(50_000), 0..20_000);
     let snapshot = store.snapshot().expect("it is readable");
     let count = || snapshot.of::<Note>().count();
-    let keeper = &store.keeper().shared;
-    keeper.checkpoint(&mut None);
-    let tried = lock(&keeper.tried).expect("the log is beyond its limit");
+    let tried = tries(&store, &mut None).expect("the log is beyond its limit");
     assert!(tried.is_failed, "the snapshot is of the log's end");
     assert_eq!(count().expect("nobody has written"), 20_000);
     store.insert(&Note { id: -1 }).expect("it is written");
-    keeper.checkpoint(&mut None);
+    tries(&store, &mut None);
     assert_eq!(count().expect("the log was as long before"), 20_000);
     store.insert_all(&notes(20_000..80_000)).expect("it is written");
-    keeper.checkpoint(&mut None);
+    let young = store.snapshot().expect("it is readable");
+    tries(&store, &mut None);
     let error = count().expect_err("the log has grown for it");
     assert_eq!(error.kind(), ErrorKind::Expired);
     assert!(error.to_string().contains("committed since"), "{error}");
-    assert_eq!(store.all::<Note>().expect("others read on").len(), 80_001);
+    assert_eq!(young.of::<Note>().count().expect("it is of the log's end"), 80_001);
 }
 
 /// A snapshot that was taken before the log was at its limit expires; another one, of the log's end, does not.
 #[test]
 fn of_two_snapshots_the_one_that_the_log_has_grown_for_expires() {
-    let (_directory, store) = store(Options::new().log_bytes_max(50_000));
-    store.insert_all(&notes(0..10)).expect("it is written");
+    let (_directory, store) = store(Options::new().log_bytes_max(50_000), 0..10);
     let old = store.snapshot().expect("it is readable");
     store.insert_all(&notes(10..20_000)).expect("it is written");
     let young = store.snapshot().expect("it is readable");
-    store.keeper().shared.checkpoint(&mut None);
+    tries(&store, &mut None);
     assert_eq!(old.of::<Note>().count().map_err(|error| error.kind()), Err(ErrorKind::Expired));
     assert_eq!(young.of::<Note>().count().expect("nobody has written"), 20_000);
 }
@@ -144,93 +156,57 @@ fn of_two_snapshots_the_one_that_the_log_has_grown_for_expires() {
 /// Regression: the keeper tried again only when a commit woke it, and commits had ended.
 #[test]
 fn a_log_that_another_copied_at_a_failed_flush_counts_as_not_copied_once_that_one_has_ended() {
-    let (_directory, store) = store(Options::new());
-    store.insert_all(&notes(1..3)).expect("it is written");
+    let (_directory, store) = store(Options::new(), 1..3);
     let keeper = &store.keeper().shared;
     let index = keeper.index.clone().expect("there is one");
-    let wait_until = |is_over: &dyn Fn() -> bool| {
-        let end = Instant::now() + Duration::from_secs(20);
-        while !is_over() {
-            assert!(Instant::now() < end, "it does not come to it");
-            std::thread::yield_now();
-        }
-    };
     store.keeper().start();
     keeper.wakeup.checkpoint();
-    wait_until(&|| index.copied_frames() > 0);
+    wait_until(|| index.copied_frames() > 0);
     let (own, other) = (keeper.open().expect("it opens"), keeper.open().expect("it opens"));
-    wait_until(&|| other.connection.lock_copying(true));
+    wait_until(|| other.connection.lock_copying(true));
     let failed = Error::sqlite(ffi::SQLITE_IOERR_FSYNC, format_args!("the disk does not answer"));
     keeper.lose(&own.connection, &failed);
     assert_ne!(index.copied_frames(), 0, "another copies it");
     // As if this thread were the keeper's.
     keeper.wakeup.watch();
     assert!(other.connection.lock_copying(false));
-    wait_until(&|| index.copied_frames() == 0);
+    wait_until(|| index.copied_frames() == 0);
 }
 
 /// Regression: the place of a snapshot of an empty log counted as unknown, so the snapshot never expired.
 #[test]
 fn a_snapshot_of_an_empty_log_expires_too() {
-    let (directory, first) = store(Options::new());
-    first.insert_all(&notes(0..10)).expect("it is written");
+    let (directory, first) = store(Options::new(), 0..10);
     drop(first);
-    let options = Options::new().checkpoint_pages(u32::MAX).log_bytes_max(50_000);
-    let store = options.open(directory.path().join("notes.db")).expect("it opens");
+    let store = open(&directory, Options::new().checkpoint_pages(u32::MAX).log_bytes_max(50_000));
     let snapshot = store.snapshot().expect("it is readable");
     store.insert_all(&notes(10..20_000)).expect("it is written");
-    store.keeper().shared.checkpoint(&mut None);
+    tries(&store, &mut None);
     assert_eq!(snapshot.of::<Note>().count().map_err(|error| error.kind()), Err(ErrorKind::Expired));
-}
-
-/// A snapshot of the log's end holds back no frame from being copied, however long the log is.
-#[test]
-fn beside_a_snapshot_that_expires_one_of_what_is_now_goes_on() {
-    let (_directory, store) = store(Options::new().log_bytes_max(50_000));
-    store.insert_all(&notes(0..20_000)).expect("it is written");
-    let old = store.snapshot().expect("it is readable");
-    let keeper = &store.keeper().shared;
-    keeper.checkpoint(&mut None);
-    store.insert_all(&notes(20_000..80_000)).expect("it is written");
-    let young = store.snapshot().expect("it is readable");
-    keeper.checkpoint(&mut None);
-    assert_eq!(old.of::<Note>().count().map_err(|error| error.kind()), Err(ErrorKind::Expired));
-    assert_eq!(young.of::<Note>().count().expect("nobody has written"), 80_000);
 }
 
 /// Regression: beside readers of other processes the log grew to six times its limit. After one failure the keeper
 /// did not try again before the log had doubled, and then for too short a time.
 #[test]
 fn a_log_that_another_reads_is_tried_again_after_a_time_and_for_longer() {
-    let (directory, store) = store(Options::new().log_bytes_max(50_000));
-    store.insert_all(&notes(0..20_000)).expect("it is written");
-    let other = Options::new().checkpoint_pages(u32::MAX).open(directory.path().join("notes.db"));
-    let other = other.expect("it opens");
+    let (directory, store) = store(Options::new().log_bytes_max(50_000), 0..20_000);
+    let other = open(&directory, Options::new().checkpoint_pages(u32::MAX));
     let snapshot = other.snapshot().expect("it is readable");
-    let (keeper, mut connection) = (&store.keeper().shared, None);
-    let mut tries = || {
-        keeper.checkpoint(&mut connection);
-        lock(&keeper.tried).expect("the log is beyond its limit")
-    };
+    let mut copier = None;
+    let mut tries = || tries(&store, &mut copier).expect("the log is beyond its limit");
     let let_time_pass = || {
-        let mut tried = lock(&keeper.tried);
+        let mut tried = lock(&store.keeper().shared.tried);
         let tried = tried.as_mut().expect("it was tried");
         tried.since -= tried.pause;
     };
     let first = tries();
-    assert_eq!(
-        (first.is_failed, first.patience.at_limit),
-        (true, 4 * PATIENCE),
-        "another reads the log's end"
-    );
+    assert!(first.is_failed, "another reads the log's end");
+    assert_eq!(first.patience.at_limit, 4 * PATIENCE);
     assert_eq!(tries().since, first.since, "writers do not wait again at once");
     let_time_pass();
     let second = tries();
-    assert_eq!(
-        (second.is_failed, second.patience.at_limit),
-        (true, PATIENCE_MAX),
-        "it is as long, and another reads"
-    );
+    assert!(second.is_failed, "it is as long, and another reads");
+    assert_eq!(second.patience.at_limit, PATIENCE_MAX);
     drop(snapshot);
     assert_eq!(other.readers().sweep(true), Left::Nothing);
     let_time_pass();
@@ -241,8 +217,7 @@ fn a_log_that_another_reads_is_tried_again_after_a_time_and_for_longer() {
 
 /// A store whose log has no limit but that one, and how it is made to grow beyond a length, one page at a time.
 fn growing(max: u64) -> (tempfile::TempDir, Store, impl FnMut(u64)) {
-    let (directory, store) = store(Options::new().log_bytes_max(max));
-    store.insert_all(&notes(0..10)).expect("it is written");
+    let (directory, store) = store(Options::new().log_bytes_max(max), 0..10);
     let (grown, mut ids) = (store.clone(), 10..);
     let index = store.keeper().shared.index.clone().expect("there is one");
     let grow_to = move |bytes: u64| {
@@ -259,23 +234,19 @@ fn growing(max: u64) -> (tempfile::TempDir, Store, impl FnMut(u64)) {
 fn a_log_that_comes_to_its_limit_is_tried_at_once() {
     const MAX: u64 = 400_000;
     let (_directory, store, mut grow_to) = growing(MAX);
-    let (keeper, mut copier) = (&store.keeper().shared, None);
-    let mut tries = || {
-        keeper.checkpoint(&mut copier);
-        let mut tried = lock(&keeper.tried);
-        let tried = tried.as_mut().expect("the log is long");
-        tried.pause = Duration::from_secs(3600);
-        (tried.since, tried.is_failed)
-    };
+    let mut copier = None;
+    let mut tries = || tries(&store, &mut copier).expect("the log is long");
     grow_to(MAX / 4 * 3);
     let _snapshot = store.snapshot().expect("it is readable");
     store.insert(&Note { id: -1 }).expect("it is written");
     let below = tries();
-    assert!(below.1, "the snapshot reads from the log");
+    assert!(below.is_failed, "the snapshot reads from the log");
+    let tried = || lock(&store.keeper().shared.tried);
+    tried().as_mut().expect("it was tried").pause = Duration::from_secs(3600);
     grow_to(MAX / 8 * 7);
-    assert_eq!(tries(), below, "writers do not wait again at once");
+    assert_eq!(tries().since, below.since, "writers do not wait again at once");
     grow_to(MAX);
-    assert_ne!(tries(), below, "the log may not grow further");
+    assert_ne!(tries().since, below.since, "the log may not grow further");
 }
 
 /// Regression: writers waited in vain again and again for a snapshot that was held. If it ended just then, they waited
@@ -284,17 +255,12 @@ fn a_log_that_comes_to_its_limit_is_tried_at_once() {
 fn below_the_limit_writers_do_not_wait_for_a_snapshot_that_holds_back_much() {
     const MAX: u64 = 400_000;
     let (_directory, store, mut grow_to) = growing(MAX);
-    let (keeper, mut copier) = (&store.keeper().shared, None);
-    let mut is_tried = || {
-        keeper.checkpoint(&mut copier);
-        lock(&keeper.tried).is_some()
-    };
     let snapshot = store.snapshot().expect("it is readable");
     grow_to(MAX / 4 * 3);
-    assert!(!is_tried());
+    assert!(tries(&store, &mut None).is_none());
     drop(snapshot);
     assert_eq!(store.readers().sweep(true), Left::Nothing);
-    assert!(is_tried(), "nothing is held back any more");
+    assert!(tries(&store, &mut None).is_some(), "nothing is held back any more");
 }
 
 /// Regression: parked snapshots, which one large transaction had made old, counted as held. So beside a writer of such
@@ -310,27 +276,23 @@ fn a_large_transaction_that_parked_snapshots_held_back_is_copied_once_they_have_
         assert!(store.get::<Note>(&1).expect("it is readable").is_some());
     }
     transaction.commit().expect("it is committed");
-    let keeper = &store.keeper().shared;
-    let bytes = keeper.index.as_ref().and_then(LogIndex::state).expect("it is readable").log_bytes();
+    let index = store.keeper().shared.index.clone().expect("there is one");
+    let bytes = index.state().expect("it is readable").log_bytes();
     assert!((MAX * 3 / 4..MAX).contains(&bytes), "{bytes}: long, and not at its limit");
-    keeper.checkpoint(&mut None);
-    assert!(lock(&keeper.tried).is_some(), "nothing is held");
+    assert!(tries(&store, &mut None).is_some(), "nothing is held");
 }
 
 /// Regression: writers waited for 0.2 s for other processes' readers, so that a log of few frames restarted. It had been
 /// at its limit, and had restarted while the keeper flushed the file.
 #[test]
 fn writers_do_not_wait_for_a_log_that_has_restarted_meanwhile() {
-    let (_directory, store) = store(Options::new().log_bytes_max(100_000));
-    store.insert_all(&notes(0..20_000)).expect("it is written");
+    let (_directory, store) = store(Options::new().log_bytes_max(100_000), 0..20_000);
     let keeper = &store.keeper().shared;
     keeper.copy(&keeper.open().expect("it opens")).expect("it is copied");
     let mut transaction = store.begin().expect("it begins");
     std::thread::scope(|scope| {
         let checkpoint = scope.spawn(|| keeper.checkpoint(&mut None));
-        while keeper.turns.waiting() == 0 {
-            std::thread::yield_now();
-        }
+        wait_until(|| keeper.turns.waiting() > 0);
         transaction.with(|open| open.insert(&Note { id: -1 })).expect("it is written");
         transaction.commit().expect("it is committed, in a log that restarts");
         checkpoint.join().expect("it does not panic");
@@ -342,19 +304,14 @@ fn writers_do_not_wait_for_a_log_that_has_restarted_meanwhile() {
 /// restart for many times as long as that had lasted.
 #[test]
 fn writers_pause_for_a_multiple_of_their_own_wait() {
-    let (_directory, store) = store(Options::new().log_bytes_max(50_000));
-    store.insert_all(&notes(0..20_000)).expect("it is written");
+    let (_directory, store) = store(Options::new().log_bytes_max(50_000), 0..20_000);
     let keeper = &store.keeper().shared;
     let transaction = store.begin().expect("it begins");
     std::thread::scope(|scope| {
         let checkpoint = scope.spawn(|| keeper.checkpoint(&mut None));
-        while keeper.turns.waiting() == 0 {
-            std::thread::yield_now();
-        }
+        wait_until(|| keeper.turns.waiting() > 0);
         let waits = Instant::now();
-        while waits.elapsed() < Duration::from_millis(50) {
-            std::thread::yield_now();
-        }
+        wait_until(|| waits.elapsed() >= Duration::from_millis(50));
         let ends = Instant::now();
         drop(transaction);
         checkpoint.join().expect("it does not panic");
@@ -369,8 +326,7 @@ fn writers_pause_for_a_multiple_of_their_own_wait() {
 #[test]
 fn a_log_restarts_beside_readers_that_overlap() {
     let directory = tempfile::tempdir().expect("there is room");
-    let store = Options::new().checkpoint_pages(8).open(directory.path().join("notes.db"));
-    let store = store.expect("it opens");
+    let store = open(&directory, Options::new().checkpoint_pages(8));
     store.insert_all(&notes(0..1_000)).expect("it is written");
     let index = store.keeper().shared.index.clone().expect("there is one");
     let log = || index.state().map(|state| state.place()[2]);
@@ -393,31 +349,10 @@ fn a_log_restarts_beside_readers_that_overlap() {
     });
 }
 
-/// How many snapshots are to blame for the log.
-fn late(keeper: &KeeperShared) -> usize {
-    keeper.index.as_ref().and_then(LogIndex::state).map_or(0, |now| keeper.late_owners(now).len())
-}
-
-/// The transaction made the log long, not the snapshot that reads its rows.
-#[test]
-fn a_snapshot_of_a_long_log_is_not_to_blame_before_the_log_has_doubled() {
-    let (_directory, store) = store(Options::new().log_bytes_max(50_000));
-    store.insert_all(&notes(0..20_000)).expect("it is written");
-    let snapshot = store.snapshot().expect("it is readable");
-    let keeper = &store.keeper().shared;
-    assert_eq!(late(keeper), 0);
-    store.insert(&Note { id: -1 }).expect("it is written");
-    assert_eq!(late(keeper), 0, "the log was as long before");
-    store.insert_all(&notes(20_000..80_000)).expect("it is written");
-    // The keeper's thread may have looked already.
-    assert!(late(keeper) == 1 || snapshot.of::<Note>().count().is_err());
-}
-
 /// A few short reads start no thread. A held snapshot starts it, and it sleeps when the snapshot is dropped.
 #[test]
 fn the_keeper_comes_for_snapshots_that_are_held() {
-    let (_directory, store) = store(Options::new());
-    store.insert_all(&notes(0..10)).expect("it is written");
+    let (_directory, store) = store(Options::new(), 0..10);
     for id in 0..3 {
         assert!(store.get::<Note>(&id).expect("it is readable").is_some());
         assert_eq!(store.all::<Note>().expect("it is readable").len(), 10);
@@ -433,7 +368,7 @@ fn the_keeper_comes_for_snapshots_that_are_held() {
 /// During a closure that reads a small file, others cannot commit `log_bytes_max` bytes; for a large file they can.
 #[test]
 fn the_keeper_comes_for_closures_that_may_read_for_long() {
-    let (_directory, store) = store(Options::new().log_bytes_max(50_000));
+    let (_directory, store) = store(Options::new().log_bytes_max(50_000), 0..0);
     store.read(|_| Ok(())).expect("it is readable");
     assert!(!is_running(&store));
     store.insert_all(&notes(0..20_000)).expect("it is written");
@@ -444,11 +379,9 @@ fn the_keeper_comes_for_closures_that_may_read_for_long() {
 /// The index of an empty log does not know the file's length.
 #[test]
 fn the_keeper_comes_for_closures_that_read_a_large_file_with_an_empty_log() {
-    let (directory, first) = store(Options::new());
-    first.insert_all(&notes(0..20_000)).expect("it is written");
+    let (directory, first) = store(Options::new(), 0..20_000);
     drop(first);
-    let store = Options::new().log_bytes_max(50_000).open(directory.path().join("notes.db"));
-    let store = store.expect("it opens");
+    let store = open(&directory, Options::new().log_bytes_max(50_000));
     store.read(|_| Ok(())).expect("it is readable");
     assert!(is_running(&store));
 }
