@@ -104,7 +104,8 @@ class BusyAcknowledge(Sync):
 
     #: So many requests without such a pause are many.
     MANY, PAUSE_S = 8, 0.3
-    LATER_S = 0.05
+    #: A kill finds nothing that waits only in the moment behind a storing: those are few.
+    LATER_S = 0.2
 
     def __init__(self, asked: Asked) -> None:
         self.last: dict[str, int] = {}
@@ -129,6 +130,8 @@ class BusyAcknowledge(Sync):
         with self.lock:
             for _, states, client, _ in self.waiting:
                 super().upload(Batch(changes=states), client)
+                # Requests wait meanwhile, which is no pause of theirs.
+                self.came = time.monotonic()
             self.waiting.clear()
 
     def upload(self, batch: Batch, x_client: XClient = None) -> Stored:
