@@ -15,8 +15,8 @@ PYTHON ?= python3
 TESTED := --target-dir $(CURDIR)/target
 # The package is built by pip in a folder of its own.
 PYTHON_TARGET := $(CURDIR)/target/python
-# Drivers and packages that tests build to run them once are not optimised: a fresh clone builds them in a third of the time. The lab
-# builds what it measures by itself, as the manifests say.
+# Drivers and packages that tests build to run them once are not optimised: most of their time would be that of compiling. What the lab
+# builds to measure it is, as its manifest says.
 UNOPTIMISED := CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 
 .PHONY: help bench test serve sync fio mutations sanitize simulator tools tools-python tools-cpp tools-java tools-go tools-sanitize browser build format lint unit targets hand-offs kits kits-cpp kits-java kits-go python clean
@@ -189,8 +189,8 @@ kits-go: tools-go
 	@unformatted=$$(gofmt -l kits/go); [ -z "$$unformatted" ] || { echo "not as gofmt has it: $$unformatted" >&2; exit 1; }
 	cd kits/go && go vet ./... && go test -count=1 ./...
 
-# The package as a user installs it, in an environment of its own, but for the optimisation. The kit's tests start a service each and
-# wait for it: each processor has a process of its own.
+# The package as a user installs it, in an environment of its own, but for the optimisation. The kit's tests mostly wait for a service
+# that each starts, so they run in as many processes as there are processors.
 python: export CARGO_TARGET_DIR := $(PYTHON_TARGET)
 python: tools-python
 	$(PYTHON) -m venv $(PYTHON_TARGET)/venv

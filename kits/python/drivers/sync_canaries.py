@@ -104,7 +104,7 @@ class BusyAcknowledge(Sync):
 
     #: So many requests without such a pause are many.
     MANY, PAUSE_S = 8, 0.3
-    #: A kill finds nothing that waits only in the moment behind a storing: those are few.
+    #: How long uploads wait. Nothing waits in the moment right after a storing, and a kill in that moment would find no fault.
     LATER_S = 0.2
 
     def __init__(self, asked: Asked) -> None:
