@@ -70,6 +70,7 @@ struct Dot {
     place: i64,
 }
 
+/// Two rows go to places beside each other: most windows of them hold both, and each window is told once.
 #[test]
 fn of_many_windows_those_are_told_that_a_row_left_or_entered() -> Result<()> {
     const WIDTH: i64 = 10;
@@ -84,12 +85,14 @@ fn of_many_windows_those_are_told_that_a_row_left_or_entered() -> Result<()> {
         query.order(|dot| dot.place.ascending())
     });
     let subscriptions = feed.watch_all(windows)?;
-    let from = 500 * many / rows;
-    let to = many / 3;
-    store.put(&Dot { id: 500, place: to })?;
+    let from = [500 * many / rows, 501 * many / rows];
+    let to = [many / 3, many / 3 + 1];
+    let dots =
+        |places: [i64; 2]| (500..502).zip(places).map(|(id, place)| Dot { id, place }).collect::<Vec<_>>();
+    store.put_all(&dots(to))?;
     store.wait_delivered()?;
     let batch = feed.try_next()?.expect("somebody is concerned");
-    let is_concerned = |low: i64| [from, to].iter().any(|place| low <= *place && *place < low + WIDTH);
+    let is_concerned = |low: i64| from.iter().chain(&to).any(|place| low <= *place && *place < low + WIDTH);
     let told = (0..many).zip(&subscriptions).filter(|(low, _)| is_concerned(*low));
     let mut ids: Vec<_> = told.map(|(_, subscription)| subscription.id()).collect();
     let mut found: Vec<_> = batch.iter().map(touchstone_store::Update::id).collect();
@@ -97,7 +100,7 @@ fn of_many_windows_those_are_told_that_a_row_left_or_entered() -> Result<()> {
     found.sort_unstable();
     assert_eq!(found, ids);
     drop(subscriptions);
-    store.put(&Dot { id: 500, place: from })?;
+    store.put_all(&dots(from))?;
     store.wait_delivered()?;
     assert!(feed.try_next()?.is_none());
     Ok(())
