@@ -207,6 +207,14 @@ fn every_workspace_has_its_lock_file_and_one_sqlite() {
 }
 
 #[test]
+fn a_library_has_one_version_in_all_lock_files() {
+    let tree = Tree::read();
+    let locks: Vec<_> = tree.ending(&["Cargo.lock"]).collect();
+    assert!(locks.len() >= 7, "the lock files are where they are looked for");
+    assert_none("versions", &lock::one_version(locks));
+}
+
+#[test]
 fn nobody_asks_for_a_second_engine_beside_the_stores() {
     let tree = Tree::read();
     let manifests = tree.ending(&["Cargo.toml"]).filter(|(path, _)| {

@@ -1,7 +1,8 @@
-//! Lock files: one for each workspace, one SQLite in each, and no subject in the lab's.
+//! Lock files: one for each workspace, one SQLite in each, no subject in the lab's, and one version of a library in all of them.
 
 use crate::Findings;
-use std::collections::BTreeSet;
+use semver::Version;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The library that a program can link only once.
 const SQLITE: &str = "libsqlite3-sys";
@@ -37,6 +38,57 @@ pub fn closure(lock: &str, root: &str) -> BTreeSet<String> {
         found.insert(name);
     }
     found
+}
+
+/// Checks that compatible versions of a library are one version in all lock files, each a path and its text. Tests of all workspaces
+/// are built into one folder, where a second version of a library is compiled once more, with all that needs it.
+///
+/// # Panics
+/// When a text is no lock file.
+pub fn one_version<'l>(locks: impl IntoIterator<Item = (&'l str, &'l str)>) -> Findings {
+    let mut newest: BTreeMap<(String, Version), Version> = BTreeMap::new();
+    let mut locked = Vec::new();
+    for (path, lock) in locks {
+        for (name, version) in versions(lock) {
+            let library = (name, first_compatible(&version));
+            let known = newest.entry(library.clone()).or_insert_with(|| version.clone());
+            if *known < version {
+                *known = version.clone();
+            }
+            locked.push((path, library, version));
+        }
+    }
+    let older = |(path, library, version): (&str, (String, Version), Version)| {
+        let (name, newest) = (&library.0, &newest[&library]);
+        let remedy = format!("cargo update --package {name}@{version} --precise {newest}");
+        (version < *newest)
+            .then(|| format!("{path}: has {name} {version}, another lock file {newest}: {remedy}"))
+    };
+    locked.into_iter().filter_map(older).collect()
+}
+
+/// The first version of those that may stand for each other without a change of a manifest, as Cargo has it.
+fn first_compatible(version: &Version) -> Version {
+    match *version {
+        Version { major: 0, minor: 0, patch, .. } => Version::new(0, 0, patch),
+        Version { major: 0, minor, .. } => Version::new(0, minor, 0),
+        Version { major, .. } => Version::new(major, 0, 0),
+    }
+}
+
+/// The packages of a lock file that come from a registry, each with its version.
+fn versions(lock: &str) -> Vec<(String, Version)> {
+    let lock: toml::Table = lock.parse().expect("a lock file is TOML");
+    let packages = lock.get("package").and_then(toml::Value::as_array).map_or(&[][..], Vec::as_slice);
+    let foreign = packages.iter().filter(|package| package.get("source").is_some());
+    let text = |package: &toml::Value, key| {
+        package[key].as_str().expect("a package has a name and a version").to_owned()
+    };
+    foreign
+        .map(|package| {
+            (text(package, "name"), text(package, "version").parse().expect("a version is Cargo's"))
+        })
+        .collect()
 }
 
 /// Checks that the command needs none of the libraries that are measured; the project's own store is one of them.
@@ -80,6 +132,25 @@ mod tests {
         assert_eq!(one_sqlite("Cargo.lock", LOCK).len(), 0);
         let twice = format!("{LOCK}\n[[package]]\nname = \"libsqlite3-sys\"\n");
         assert_eq!(one_sqlite("Cargo.lock", &twice).len(), 1);
+    }
+
+    #[test]
+    fn an_older_version_than_in_another_lock_file_is_found() {
+        let lock = |version: &str| {
+            let source = if version == "0.0.9" { "" } else { "source = \"registry\"\n" };
+            format!("version = 4\n\n[[package]]\nname = \"bytes\"\nversion = \"{version}\"\n{source}")
+        };
+        let beside = |one: &str, other: &str| {
+            one_version([("a/Cargo.lock", &*lock(one)), ("b/Cargo.lock", &*lock(other))])
+        };
+        let older = "a/Cargo.lock: has bytes 1.9.1, another lock file 1.12.0: cargo update --package bytes@1.9.1 --precise 1.12.0";
+        assert_eq!(beside("1.9.1", "1.12.0"), [older]);
+        assert_eq!(beside("0.3.2", "0.3.1").len(), 1);
+        assert!(beside("1.9.1", "1.9.1").is_empty());
+        for (one, other) in [("1.9.1", "2.0.0"), ("0.3.1", "0.4.0"), ("0.0.1", "0.0.2")] {
+            assert!(beside(one, other).is_empty(), "{one} and {other} are not compatible");
+        }
+        assert!(beside("0.0.9", "0.0.9").is_empty(), "a package of the project is of no registry");
     }
 
     #[test]
