@@ -628,18 +628,18 @@ impl Connection {
         matches!(code, ffi::SQLITE_OK | ffi::SQLITE_ROW | ffi::SQLITE_DONE)
     }
 
-    /// Checkpoint: copies as much of the log as it can. Returns the number of pages in the log, and of those copied.
-    pub(crate) fn checkpoint(&self, mode: c_int) -> Result<(u32, u32)> {
-        let (mut log, mut copied) = (0, 0);
+    /// Checkpoint: copies as much of the log as it can. Returns the number of frames in the log.
+    pub(crate) fn checkpoint(&self, mode: c_int) -> Result<u32> {
+        let mut frames = 0;
         // SAFETY: the connection is open and in no transaction.
         let code = unsafe {
-            ffi::sqlite3_wal_checkpoint_v2(self.handle(), ptr::null(), mode, &raw mut log, &raw mut copied)
+            ffi::sqlite3_wal_checkpoint_v2(self.handle(), ptr::null(), mode, &raw mut frames, ptr::null_mut())
         };
         if code != ffi::SQLITE_OK {
             // SAFETY: the connection is open.
             return Err(unsafe { super::statement::failure(self.handle(), code) });
         }
-        Ok((u32::try_from(log).unwrap_or(0), u32::try_from(copied).unwrap_or(0)))
+        Ok(u32::try_from(frames).unwrap_or(0))
     }
 }
 

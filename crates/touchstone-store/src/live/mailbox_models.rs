@@ -4,23 +4,12 @@
 
 use crate::live::mailbox::sample::{Boxes, Change, every};
 use crate::live::mailbox::{Batch, Ended, Mailbox, Mode, Overflow, Room, Slot, listen};
+use crate::session::thread_models::explore;
 use crate::types::sync::{Arc, AtomicU64, Ordering, Unranked as Mutex, lock};
 use shuttle::future;
 use shuttle::thread::{self, JoinHandle, spawn};
 use std::future::poll_fn;
 use std::time::Duration;
-
-/// The orders that each search tries.
-const ORDERS: usize = 2000;
-
-/// Runs the test in many orders: at random, with few preemptions, and depth first.
-fn explore(test: fn()) {
-    /// Most faults need no more preemptions than this.
-    const PREEMPTIONS: usize = 3;
-    shuttle::check_random(test, ORDERS);
-    shuttle::check_pct(test, ORDERS, PREEMPTIONS);
-    shuttle::check_dfs(test, Some(ORDERS));
-}
 
 fn mailbox(mode: Mode) -> (Arc<Boxes>, Arc<Room>) {
     let room = Arc::new(Room::default());
@@ -48,10 +37,18 @@ fn next(mailbox: &Boxes, receive: Receive) -> Option<Batch<Change>> {
     next.expect("it is closed without a reason")
 }
 
+/// A thread that works with the mailbox.
+fn beside<T: Send + 'static>(
+    mailbox: &Arc<Boxes>,
+    work: impl FnOnce(&Boxes) -> T + Send + 'static,
+) -> JoinHandle<T> {
+    let mailbox = Arc::clone(mailbox);
+    spawn(move || work(&mailbox))
+}
+
 /// A thread that takes batches until there are no more.
 fn receive_all(mailbox: &Arc<Boxes>, receive: Receive) -> JoinHandle<Vec<Batch<Change>>> {
-    let mailbox = Arc::clone(mailbox);
-    spawn(move || std::iter::from_fn(|| next(&mailbox, receive)).collect())
+    beside(mailbox, move |mailbox| std::iter::from_fn(|| next(mailbox, receive)).collect())
 }
 
 fn join<T>(thread: JoinHandle<T>) -> T {
@@ -86,10 +83,8 @@ fn two_who_wait_get_two_batches_while_nobody_closes() {
         for ways in [[Receive::Thread, Receive::Thread], [Receive::Thread, Receive::Task]] {
             let (mailbox, _room) = mailbox(every(4, Overflow::Block));
             let slot = mailbox.add();
-            let receivers = ways.map(|way| {
-                let mailbox = Arc::clone(&mailbox);
-                spawn(move || next(&mailbox, way).expect("it is open").version)
-            });
+            let receivers = ways
+                .map(|way| beside(&mailbox, move |mailbox| next(mailbox, way).expect("it is open").version));
             put(&mailbox, 1, &[slot]);
             put(&mailbox, 2, &[slot]);
             let mut versions = receivers.map(join);
@@ -138,21 +133,19 @@ fn the_end_is_told_to_one_and_wakes_all() {
         let (mailbox, _room) = mailbox(every(1, Overflow::End));
         let slot = mailbox.add();
         // The batch wakes one receiver, the overflow another, and the third must not be forgotten.
-        let receivers = [0, 1, 2].map(|_| {
-            let mailbox = Arc::clone(&mailbox);
-            spawn(move || {
-                loop {
-                    match mailbox.next() {
-                        Ok(Some(_)) => {}
-                        Ok(None) => return 0,
-                        Err(ended) => {
-                            assert_eq!(ended, Ended::Overflowed);
-                            return 1;
-                        }
+        let receive = |mailbox: &Boxes| {
+            loop {
+                match mailbox.next() {
+                    Ok(Some(_)) => {}
+                    Ok(None) => return 0,
+                    Err(ended) => {
+                        assert_eq!(ended, Ended::Overflowed);
+                        return 1;
                     }
                 }
-            })
-        });
+            }
+        };
+        let receivers = [0, 1, 2].map(|_| beside(&mailbox, receive));
         for version in 1..=3 {
             put(&mailbox, version, &[slot]);
         }
@@ -171,15 +164,12 @@ fn nothing_is_taken_of_a_subscription_once_its_removal_has_returned() {
         for mode in [Mode::Latest, every(3, Overflow::Block), every(1, Overflow::Resync)] {
             let (mailbox, _room) = mailbox(mode);
             let (gone, kept) = (mailbox.add(), mailbox.add());
-            let producer = {
-                let mailbox = Arc::clone(&mailbox);
-                spawn(move || {
-                    put(&mailbox, 1, &[gone]);
-                    put(&mailbox, 2, &[gone, kept]);
-                    put(&mailbox, 3, &[gone]);
-                    mailbox.close();
-                })
-            };
+            let producer = beside(&mailbox, move |mailbox| {
+                put(mailbox, 1, &[gone]);
+                put(mailbox, 2, &[gone, kept]);
+                put(mailbox, 3, &[gone]);
+                mailbox.close();
+            });
             let other = receive_all(&mailbox, Receive::Thread);
             mailbox.remove(gone);
             let new = mailbox.add();
@@ -203,22 +193,21 @@ fn writers_that_wait_for_room_get_it_and_feeds_stay_bounded() {
     explore(|| {
         let (mailbox, room) = mailbox(every(1, Overflow::Block));
         let slot = mailbox.add();
-        let version = Arc::new(Mutex::new(0));
-        let writers = [0, 1].map(|_| {
-            let (mailbox, room, version) = (Arc::clone(&mailbox), Arc::clone(&room), Arc::clone(&version));
-            spawn(move || {
-                for _ in 0..TRANSACTIONS {
-                    room.wait(Duration::MAX).expect("it waits for ever");
-                    let mut version = lock(&version);
-                    *version += 1;
-                    put(&mailbox, *version, &[slot]);
-                }
-            })
+        let version = Mutex::new(0);
+        let write = || {
+            for _ in 0..TRANSACTIONS {
+                room.wait(Duration::MAX).expect("it waits for ever");
+                let mut version = lock(&version);
+                *version += 1;
+                put(&mailbox, *version, &[slot]);
+            }
+        };
+        thread::scope(|threads| {
+            (0..2).for_each(|_| drop(threads.spawn(write)));
+            for version in 1..=2 * TRANSACTIONS {
+                assert_eq!(mailbox.next().expect("it goes on").expect("it is open").version, version);
+            }
         });
-        for version in 1..=2 * TRANSACTIONS {
-            assert_eq!(mailbox.next().expect("it goes on").expect("it is open").version, version);
-        }
-        writers.into_iter().for_each(join);
         assert!(!room.is_full());
     });
 }
@@ -267,10 +256,8 @@ fn no_callback_starts_or_runs_once_cancel_has_returned_and_no_batch_is_lost() {
         };
         let listener = listen(Arc::clone(&mailbox), callback).expect("there are threads");
         let other = receive_all(&mailbox, Receive::Thread);
-        let producer = {
-            let mailbox = Arc::clone(&mailbox);
-            spawn(move || (1..=3).for_each(|version| put(&mailbox, version, &[slot])))
-        };
+        let put_all = move |mailbox: &Boxes| (1..=3).for_each(|version| put(mailbox, version, &[slot]));
+        let producer = beside(&mailbox, put_all);
         listener.cancel();
         let called_before = called.load(Ordering::SeqCst);
         assert_eq!(running.load(Ordering::SeqCst), 0);
@@ -293,15 +280,12 @@ fn a_batch_whose_listener_is_cancelled_wakes_another_receiver() {
         let listener = listen(Arc::clone(&mailbox), move |_| {
             to_count.fetch_add(1, Ordering::SeqCst);
         });
-        let listener = Arc::new(listener.expect("there are threads"));
-        let of_canceller = Arc::clone(&listener);
-        let canceller = spawn(move || of_canceller.cancel());
-        let other = {
-            let mailbox = Arc::clone(&mailbox);
-            spawn(move || mailbox.next().expect("it is open"))
-        };
-        put(&mailbox, 1, &[slot]);
-        join(canceller);
+        let listener = listener.expect("there are threads");
+        let other = beside(&mailbox, |mailbox| mailbox.next().expect("it is open"));
+        thread::scope(|threads| {
+            threads.spawn(|| listener.cancel());
+            put(&mailbox, 1, &[slot]);
+        });
         // If the listener got the batch, another must come for the other receiver, which otherwise has this one.
         if called.load(Ordering::SeqCst) == 1 {
             put(&mailbox, 2, &[slot]);
@@ -315,21 +299,20 @@ fn a_callback_that_cancels_and_closes_while_others_cancel_waits_for_nobody() {
     explore(|| {
         let (mailbox, _room) = mailbox(every(4, Overflow::Block));
         let slot = mailbox.add();
-        let of_itself = Arc::new(Mutex::new(None::<Arc<crate::live::mailbox::Listener>>));
+        let handle = Arc::new(Mutex::new(None::<Arc<crate::live::mailbox::Listener>>));
         let called = Arc::new(AtomicU64::new(0));
-        let (to_find, to_count, to_close) =
-            (Arc::clone(&of_itself), Arc::clone(&called), Arc::clone(&mailbox));
+        let (to_find, to_count, to_end) = (Arc::clone(&handle), Arc::clone(&called), Arc::clone(&mailbox));
         let callback = move |_| {
             to_count.fetch_add(1, Ordering::SeqCst);
             let itself = lock(&to_find).take();
-            to_close.remove(slot);
+            to_end.remove(slot);
             if let Some(itself) = itself {
                 itself.cancel();
             }
-            to_close.close();
+            to_end.close();
         };
         let listener = Arc::new(listen(Arc::clone(&mailbox), callback).expect("there are threads"));
-        *lock(&of_itself) = Some(Arc::clone(&listener));
+        *lock(&handle) = Some(Arc::clone(&listener));
         put(&mailbox, 1, &[slot]);
         put(&mailbox, 2, &[slot]);
         listener.cancel();

@@ -7,16 +7,15 @@
 //     absent -------> asleep ----------> watching ----------> ended
 //                       ^                   |
 //                       +-------------------+
-//           no snapshot is parked and no session is out
+//       no snapshot is parked, no session is out, nothing is left
 //
 // A sleeping keeper waits for the wake-up only, which may also stop it. A watching keeper looks at least every 50 ms
 // while snapshots are parked, and every 250 ms while sessions are out. After a failed flush it looks every 50 ms too, as
-// long as the log still counts as copied.
+// long as the log still counts as copied. What a call in progress keeps from being copied is left: 50 ms later the
+// keeper checkpoints it, once, whether or not there is another commit.
 //
-// The keeper's thread alone writes `copied`, `is_uncopied`, `tried` and `over_bytes`. Committing threads read `copied`,
-// to know when to wake the keeper. Relaxed is enough for it: the number guards no other memory, and a late value only
-// means that the keeper wakes a few commits earlier or later. The protocol between the keeper and the owners of
-// snapshots is in `engine/lease.rs`, the one of parked snapshots in `readers.rs`.
+// The keeper's thread alone writes `is_uncopied`, `tried` and `over_bytes`. The protocol between the keeper and the owners
+// of snapshots is in `engine/lease.rs`, the one of parked snapshots in `readers.rs`.
 
 use crate::engine::connection::Connection;
 use crate::engine::log::{LogIndex, LogPlace, LogState};
@@ -24,7 +23,7 @@ use crate::engine::new_file::companion;
 use crate::engine::pin::Pin;
 use crate::engine::write_back::WriteBack;
 use crate::session::flush::Flushes;
-use crate::session::keeper_wakeup::KeeperWakeup;
+use crate::session::keeper_wakeup::{KeeperWakeup, Wishes};
 use crate::session::readers::{Left, Owner, Readers};
 use crate::session::turn::Turns;
 use crate::types::error::{Error, Result};
@@ -33,7 +32,7 @@ use crate::types::sync::{KEEPER_THREAD, Mutex, TRIED, lock};
 use libsqlite3_sys as ffi;
 use std::ffi::c_int;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -80,8 +79,6 @@ struct KeeperShared {
     turns: Arc<Turns>,
     flushes: Arc<Flushes>,
     wakeup: Arc<KeeperWakeup>,
-    /// How many frames of the log were copied after the last checkpoint.
-    copied: AtomicU32,
     /// False if a flush has failed and another process copied the log at that moment: then frames that the disk may lack
     /// still count as copied, and the keeper tries to make them count as not copied each time it wakes.
     is_uncopied: AtomicBool,
@@ -164,6 +161,15 @@ struct Copier {
     log: WriteBack,
 }
 
+/// What the keeper's thread keeps from one wake-up to the next.
+#[derive(Default)]
+struct Kept {
+    copier: Option<Copier>,
+    late: Vec<Late>,
+    /// Whether the last checkpoint that commits asked for has left much of the log.
+    is_left: bool,
+}
+
 /// An owner whose snapshot lets the log grow beyond its limit, and when the keeper first saw that.
 struct Late {
     owner: Owner,
@@ -186,7 +192,6 @@ impl Keeper {
             turns: Arc::clone(turns),
             flushes: Arc::clone(flushes),
             wakeup,
-            copied: AtomicU32::new(0),
             is_uncopied: AtomicBool::new(true),
             tried: Mutex::new(None),
             pin: Arc::clone(pin),
@@ -198,7 +203,7 @@ impl Keeper {
     /// Notes a commit: if the log has grown enough, wakes the keeper to checkpoint.
     #[inline]
     pub(crate) fn committed(&self) {
-        if self.shared.new_frames().is_some_and(|new| new >= self.shared.options.checkpoint_pages) {
+        if self.shared.has_grown() {
             self.start();
             self.shared.wakeup.checkpoint();
         }
@@ -239,25 +244,35 @@ impl Keeper {
 
 impl KeeperShared {
     fn keep(&self) {
-        let mut copier = None;
-        let (mut period, mut late) = (None, Vec::new());
+        let (mut kept, mut period) = (Kept::default(), None);
         loop {
             let wishes = self.wakeup.wait(period);
-            self.uncopy_again(copier.as_ref());
+            self.uncopy_again(kept.copier.as_ref());
             if wishes.stop {
                 return;
             }
-            if wishes.checkpoint {
-                self.checkpoint(&mut copier);
-            }
-            self.look(&mut late);
-            period = match self.readers.sweep(false) {
-                // Commits have ended, and wake the keeper no more.
-                _ if !self.is_uncopied.load(Ordering::Relaxed) => Some(PARKED_MAX),
-                Left::Parked => Some(PARKED_MAX),
-                Left::Held => Some(LOOK),
-                Left::Nothing => None,
-            };
+            period = self.wake(wishes, &mut kept);
+        }
+    }
+
+    /// Does what the wake-up is for; returns after how long the keeper looks again.
+    fn wake(&self, wishes: Wishes, kept: &mut Kept) -> Option<Duration> {
+        let is_again = kept.is_left && wishes == Wishes::default();
+        if is_again {
+            // The call may have parked its snapshot, which is old.
+            self.readers.sweep(false);
+        }
+        if wishes.checkpoint || is_again {
+            self.checkpoint(&mut kept.copier);
+            kept.is_left = wishes.checkpoint && self.has_grown();
+        }
+        self.look(&mut kept.late);
+        match self.readers.sweep(false) {
+            // Commits have ended, and wake the keeper no more.
+            _ if kept.is_left || !self.is_uncopied.load(Ordering::Relaxed) => Some(PARKED_MAX),
+            Left::Parked => Some(PARKED_MAX),
+            Left::Held => Some(LOOK),
+            Left::Nothing => None,
         }
     }
 
@@ -310,13 +325,18 @@ impl KeeperShared {
         owners
     }
 
-    /// How many frames were committed since the last checkpoint; none while a commit is under way.
+    /// Whether so much of the log is not copied that it is time for a checkpoint.
+    #[inline]
+    fn has_grown(&self) -> bool {
+        self.new_frames().is_some_and(|new| new >= self.options.checkpoint_pages)
+    }
+
+    /// How many frames of the log are not copied; none while a commit is under way. If the log restarts meanwhile, all
+    /// of them may count as not copied, and the keeper wakes in vain.
     #[inline]
     fn new_frames(&self) -> Option<u32> {
-        let frames = self.index.as_ref().and_then(LogIndex::state)?.frames();
-        let copied = self.copied.load(Ordering::Relaxed);
-        // The log restarts after all of it was copied, so it may now have fewer frames than were copied.
-        Some(if frames < copied { frames } else { frames - copied })
+        let index = self.index.as_ref()?;
+        Some(index.state()?.frames().saturating_sub(index.copied_frames()))
     }
 
     /// Checkpoints as many frames as it can, and makes writers wait if the log is still too long. It reports no
@@ -376,7 +396,10 @@ impl KeeperShared {
 
     /// Whether a snapshot is held that keeps much of the log from being copied.
     fn is_held(&self, length: Length) -> bool {
-        length.frames.saturating_sub(u64::from(self.copied.load(Ordering::Relaxed))) > length.held_max
+        let is_held = |index: &LogIndex| {
+            length.frames.saturating_sub(u64::from(index.copied_frames())) > length.held_max
+        };
+        self.index.as_ref().is_some_and(is_held)
     }
 
     /// Makes the log restart while writers wait and no snapshot is parked: it restarts only if no reader reads from it.
@@ -420,13 +443,11 @@ impl KeeperShared {
     fn checkpoint_in(&self, connection: &Connection, mode: c_int) -> Result<u32> {
         let result = connection.checkpoint(mode);
         let is_lost = |error: &Error| error.sqlite_code() == Some(ffi::SQLITE_IOERR_FSYNC);
-        let (log, copied) = result.inspect_err(|error| {
+        result.inspect_err(|error| {
             if is_lost(error) {
                 self.lose(connection, error);
             }
-        })?;
-        self.copied.store(copied, Ordering::Relaxed);
-        Ok(log)
+        })
     }
 
     /// Handles a failed flush, perhaps of the log. The system may count pages as written that the disk lacks, and a
@@ -444,7 +465,6 @@ impl KeeperShared {
     fn uncopy(&self, connection: &Connection) {
         let is_done = self.index.as_ref().is_some_and(|index| connection.uncopy(index));
         self.is_uncopied.store(is_done, Ordering::Relaxed);
-        self.copied.store(0, Ordering::Relaxed);
     }
 
     /// Does it, if another process copied the log when a flush failed.

@@ -83,6 +83,14 @@ impl Modelled {
         self.idle.list().sessions.push(leased);
     }
 
+    /// Looks so often for an owner, as the keeper does, and lets its snapshot expire.
+    fn look(&self, looks: usize) {
+        for _ in 0..looks {
+            self.lease.owner().into_iter().for_each(|owner| self.expire(owner));
+            thread::yield_now();
+        }
+    }
+
     /// Lets an owner's snapshot expire as the keeper does.
     fn expire(&self, owner: u64) {
         self.asked.store(owner, Ordering::SeqCst);
@@ -98,14 +106,7 @@ impl Modelled {
 
 fn keeper(modelled: &Arc<Modelled>, looks: usize) -> thread::JoinHandle<()> {
     let modelled = Arc::clone(modelled);
-    spawn(move || {
-        for _ in 0..looks {
-            if let Some(owner) = modelled.lease.owner() {
-                modelled.expire(owner);
-            }
-            thread::yield_now();
-        }
-    })
+    spawn(move || modelled.look(looks))
 }
 
 /// An owner gets `Expired` only if it was asked to leave, and no error from an interrupt that was for another owner.
@@ -134,12 +135,12 @@ fn what_ends_a_transaction_is_never_interrupted() {
     explore(|| {
         let modelled = Modelled::new();
         let Some(leased) = modelled.take() else { return };
-        let of_keeper = Arc::clone(&modelled);
-        let keeper = spawn(move || of_keeper.expire(1));
-        let called = leased.call(|model| model.run(1));
-        assert!(called.is_ok() || modelled.asked.load(Ordering::SeqCst) == 1);
-        modelled.put(leased);
-        keeper.join().expect("it does not panic");
+        thread::scope(|threads| {
+            threads.spawn(|| modelled.expire(1));
+            let called = leased.call(|model| model.run(1));
+            assert!(called.is_ok() || modelled.asked.load(Ordering::SeqCst) == 1);
+            modelled.put(leased);
+        });
     });
 }
 
@@ -173,10 +174,8 @@ fn a_session_that_is_dropped_is_not_used_any_more() {
     explore(|| {
         let modelled = Modelled::new();
         let keeper = keeper(&modelled, 3);
-        let leased = modelled.take();
-        drop(leased);
-        let closed = Arc::clone(&modelled.model);
-        *lock(&closed.is_used) = true;
+        drop(modelled.take());
+        *lock(&modelled.model.is_used) = true;
         keeper.join().expect("it uses nothing that is closed");
     });
 }
@@ -187,24 +186,21 @@ fn a_call_that_is_never_left_keeps_nobody_waiting() {
     explore_fairly(|| {
         let modelled = Modelled::new();
         let Some(leased) = modelled.take() else { return };
-        let is_over = Arc::new(AtomicBool::new(false));
-        let (of_keeper, over) = (Arc::clone(&modelled), Arc::clone(&is_over));
-        let keeper = spawn(move || {
-            for _ in 0..2 {
-                let owner = of_keeper.lease.owner();
-                owner.into_iter().for_each(|owner| of_keeper.expire(owner));
-            }
-            over.store(true, Ordering::SeqCst);
-        });
-        let stayed = leased.call(|model| {
-            while !is_over.load(Ordering::SeqCst) {
-                model.touch();
-            }
-            Ok(())
+        let is_over = AtomicBool::new(false);
+        let stayed = thread::scope(|threads| {
+            threads.spawn(|| {
+                modelled.look(2);
+                is_over.store(true, Ordering::SeqCst);
+            });
+            leased.call(|model| {
+                while !is_over.load(Ordering::SeqCst) {
+                    model.touch();
+                }
+                Ok(())
+            })
         });
         let is_expired = |error: Error| error.kind() == ErrorKind::Expired;
         assert!(stayed.is_ok() || stayed.is_err_and(is_expired));
-        keeper.join().expect("it does not panic");
         assert_eq!(modelled.asked.load(Ordering::SeqCst), 1);
         modelled.put(leased);
         assert!(modelled.take().is_some(), "the next owner has a snapshot of his own");
