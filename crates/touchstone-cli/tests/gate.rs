@@ -148,6 +148,33 @@ fn another_build_of_a_driver_can_be_the_candidate() {
     assert!(decided.gate.same_program, "{}", decided.ended.told());
 }
 
+/// The script of the page that lets each launch start another link of a driver.
+fn script_of_links() -> String {
+    let page = fs::read_to_string(root().join("docs/commands.md")).unwrap();
+    let (_, script) = page.split_once("```text\n#!/bin/sh\n").expect("the page has the script");
+    script.split_once("```").expect("it has an end").0.to_owned()
+}
+
+#[test]
+fn the_script_of_the_page_lets_each_launch_start_another_link() {
+    let (first, second) = (folder(), folder());
+    gate(first.path(), "smoke/get-held", BASELINE, &["--candidate", "rusqlite@wal-full", "--margin", "0.9"]);
+    let driver = copied_driver(second.path());
+    fs::rename(&driver, second.path().join("driver")).unwrap();
+    let link = "echo >> \"$0.launches\"\nexec \"${0%/*}/driver\"\n";
+    let links = [1, 2, 3].map(|number| second.path().join(format!("link-{number}")));
+    for place in &links {
+        fs::rename(script(second.path(), link), place).unwrap();
+    }
+    let program = script(second.path(), &script_of_links());
+    let sides = ["--candidate-program", program.to_str().unwrap(), "--margin", "0.5"];
+    let decided = gate(second.path(), "smoke/get", BASELINE, &sides);
+    assert_ne!(decided.gate.status, GateStatus::Incomparable, "{}", decided.ended.told());
+    let launches = links.map(|link| fs::read(link.with_extension("launches")).expect("it was started").len());
+    let (least, most) = (launches.iter().min().unwrap(), launches.iter().max().unwrap());
+    assert!(most - least <= 1, "in turn: {launches:?}");
+}
+
 #[test]
 fn a_margin_finer_than_the_noise_lets_nothing_be_said_because_the_null_arm_lies_beyond_it() {
     let folder = folder();
