@@ -62,7 +62,13 @@ impl LogState {
 
     /// The bytes of pages in the log.
     pub(crate) fn log_bytes(self) -> u64 {
-        u64::from(self.frames()) * self.page_bytes()
+        self.bytes_of(self.frames())
+    }
+
+    /// The bytes of pages in so many frames.
+    #[inline]
+    pub(crate) fn bytes_of(self, frames: u32) -> u64 {
+        u64::from(frames) * self.page_bytes()
     }
 
     /// The least length of the log's file, in bytes.

@@ -11,8 +11,8 @@
 //
 // A sleeping keeper waits for the wake-up only, which may also stop it. A watching keeper looks at least every 50 ms
 // while snapshots are parked, and every 250 ms while sessions are out. After a failed flush it looks every 50 ms too, as
-// long as the log still counts as copied. What a call in progress keeps from being copied is left: 50 ms later the
-// keeper checkpoints it, once, whether or not there is another commit.
+// long as the log still counts as copied. What a call in progress keeps from being copied is left: the keeper checkpoints
+// it 50 ms later, and once more before it sleeps, whether or not there is another commit.
 //
 // The keeper's thread alone writes `is_uncopied`, `tried` and `over_bytes`. The protocol between the keeper and the owners
 // of snapshots is in `engine/lease.rs`, the one of parked snapshots in `readers.rs`.
@@ -63,6 +63,10 @@ const OUTRUN: u64 = 16;
 /// this: not calls, but a snapshot that is held. If it ended while writers wait, all of that would be copied meanwhile.
 const HELD_PART: u64 = 4;
 
+/// The pause ends early if the log has restarted and is this many times as long as its limit: transactions that are
+/// as large as the limit bring it there.
+const FAR: u64 = 4;
+
 /// Before writers wait, the keeper copies the log again as long as it has more new frames than this.
 const FEW: u32 = 32;
 
@@ -100,6 +104,8 @@ struct Length {
     is_long: bool,
     /// Whether it is at its limit, where snapshots expire.
     is_limit: bool,
+    /// Whether it is `FAR` times as long as its limit.
+    is_far: bool,
 }
 
 /// The last time that writers waited for the keeper to make a long log short.
@@ -125,12 +131,12 @@ struct Patience {
 }
 
 impl Tried {
-    /// Whether writers are to wait again: after the pause, or earlier if the log has come to its limit, or stayed long
-    /// and has doubled since, because a quick writer would let it grow further.
+    /// Whether writers are to wait again: after the pause, or earlier if the log has come to its limit, or has doubled in
+    /// spite of the wait, or has restarted and is far beyond its limit: a quick writer would let it grow further.
     fn is_over(self, length: Length) -> bool {
-        let has_doubled = self.is_failed && length.bytes / 2 >= self.bytes;
+        let has_outgrown = if self.is_failed { length.bytes / 2 >= self.bytes } else { length.is_far };
         let has_come = length.is_limit && !self.is_limit;
-        has_doubled || has_come || self.since.elapsed() >= self.pause
+        has_outgrown || has_come || self.since.elapsed() >= self.pause
     }
 }
 
@@ -257,17 +263,20 @@ impl KeeperShared {
 
     /// Does what the wake-up is for; returns after how long the keeper looks again.
     fn wake(&self, wishes: Wishes, kept: &mut Kept) -> Option<Duration> {
-        let is_again = kept.is_left && wishes == Wishes::default();
-        if is_again {
-            // The call may have parked its snapshot, which is old.
-            self.readers.sweep(false);
-        }
-        if wishes.checkpoint || is_again {
+        if wishes.checkpoint {
             self.checkpoint(&mut kept.copier);
-            kept.is_left = wishes.checkpoint && self.has_grown();
+            kept.is_left = self.has_grown();
         }
         self.look(&mut kept.late);
-        match self.readers.sweep(false) {
+        // A call may have parked its snapshot, which is old.
+        let left = self.readers.sweep(false);
+        let is_again = kept.is_left && wishes == Wishes::default();
+        let is_last = left == Left::Nothing && !wishes.checkpoint && kept.copier.is_some();
+        if is_again || is_last && self.has_grown() {
+            self.checkpoint(&mut kept.copier);
+            kept.is_left = false;
+        }
+        match left {
             // Commits have ended, and wake the keeper no more.
             _ if kept.is_left || !self.is_uncopied.load(Ordering::Relaxed) => Some(PARKED_MAX),
             Left::Parked => Some(PARKED_MAX),
@@ -328,15 +337,23 @@ impl KeeperShared {
     /// Whether so much of the log is not copied that it is time for a checkpoint.
     #[inline]
     fn has_grown(&self) -> bool {
-        self.new_frames().is_some_and(|new| new >= self.options.checkpoint_pages)
+        let (pages, bytes) = (self.options.checkpoint_pages, self.options.log_bytes_max / 2);
+        let is_much = |(now, new): (LogState, u32)| new >= pages || now.bytes_of(new) > bytes;
+        self.new_in_log().is_some_and(is_much)
     }
 
-    /// How many frames of the log are not copied; none while a commit is under way. If the log restarts meanwhile, all
-    /// of them may count as not copied, and the keeper wakes in vain.
-    #[inline]
+    /// How many frames of the log are not copied.
     fn new_frames(&self) -> Option<u32> {
+        self.new_in_log().map(|(_, new)| new)
+    }
+
+    /// The log, and how many of its frames are not copied; none while a commit is under way. If the log restarts
+    /// meanwhile, all of them may count as not copied, and the keeper wakes in vain.
+    #[inline]
+    fn new_in_log(&self) -> Option<(LogState, u32)> {
         let index = self.index.as_ref()?;
-        Some(index.state()?.frames().saturating_sub(index.copied_frames()))
+        let now = index.state()?;
+        Some((now, now.frames().saturating_sub(index.copied_frames())))
     }
 
     /// Checkpoints as many frames as it can, and makes writers wait if the log is still too long. It reports no
@@ -391,6 +408,7 @@ impl KeeperShared {
             held_max: outrun / HELD_PART,
             is_long: frames >= outrun,
             is_limit: bytes > self.options.log_bytes_max,
+            is_far: bytes / FAR > self.options.log_bytes_max,
         }
     }
 
@@ -430,10 +448,8 @@ impl KeeperShared {
 
     /// Copies the log as far as readers allow, without waiting (a passive checkpoint); returns how many frames it has.
     fn copy(&self, copier: &Copier) -> Result<u32> {
-        if let Some(state) = self.index.as_ref().and_then(LogIndex::state)
-            && self.flushes_files()
-        {
-            let old = state.frames().saturating_sub(self.new_frames().unwrap_or(0));
+        if let Some((state, new)) = self.new_in_log().filter(|_| self.flushes_files()) {
+            let old = state.frames() - new;
             copier.log.pieces(state.log_file_bytes_of(old), state.log_file_bytes_of(state.frames()));
         }
         self.checkpoint_in(&copier.connection, ffi::SQLITE_CHECKPOINT_PASSIVE)

@@ -13,10 +13,11 @@ fn notes(ids: std::ops::Range<i64>) -> Vec<Note> {
     ids.map(|id| Note { id }).collect()
 }
 
-/// A store with these notes, whose keeper does nothing by itself when something is committed.
+/// A store with these notes, in which a thread that has ended takes the place of the keeper's: the test does its work.
 fn store(options: Options, ids: std::ops::Range<i64>) -> (tempfile::TempDir, Store) {
     let directory = tempfile::tempdir().expect("there is room");
-    let store = open(&directory, options.checkpoint_pages(u32::MAX));
+    let store = open(&directory, options);
+    *lock(&store.keeper().thread) = Some(std::thread::spawn(|| ()));
     store.insert_all(&notes(ids)).expect("it is written");
     (directory, store)
 }
@@ -42,6 +43,10 @@ fn tries(store: &Store, copier: &mut Option<Copier>) -> Option<Tried> {
 
 fn is_running(store: &Store) -> bool {
     lock(&store.keeper().thread).is_some()
+}
+
+fn send_away(store: &Store) {
+    lock(&store.keeper().thread).take();
 }
 
 /// Regression: the keeper's connection had never read, so it did not know of the log and copied nothing. The log
@@ -160,6 +165,7 @@ fn a_log_that_another_copied_at_a_failed_flush_counts_as_not_copied_once_that_on
     let (_directory, store) = store(Options::new(), 1..3);
     let keeper = &store.keeper().shared;
     let index = keeper.index.clone().expect("there is one");
+    send_away(&store);
     store.keeper().start();
     keeper.wakeup.checkpoint();
     wait_until(|| index.copied_frames() > 0);
@@ -298,10 +304,57 @@ fn what_a_call_keeps_from_being_copied_is_copied_after_the_call() {
     assert_eq!(wake(Wishes { checkpoint: true, ..Wishes::default() }), Some(PARKED_MAX));
     assert!(keeper.has_grown(), "the call holds it back");
     drop(call);
+    let _other = store.snapshot().expect("it is readable");
     wake(Wishes { watch: true, ..Wishes::default() });
     assert!(keeper.has_grown(), "another call begins, and is given its time");
     wake(Wishes::default());
     assert_eq!(keeper.new_frames(), Some(0));
+}
+
+/// Regression: a call that took longer kept it from being copied until the next commit.
+#[test]
+fn what_a_long_call_keeps_from_being_copied_is_copied_before_the_keeper_sleeps() {
+    let (_directory, store) = store(Options::new().checkpoint_pages(10), 0..1);
+    let (keeper, mut kept) = (&store.keeper().shared, Kept::default());
+    let mut wake = |wishes| keeper.wake(wishes, &mut kept);
+    let call = store.snapshot().expect("it is readable");
+    store.insert_all(&notes(1..20_000)).expect("it is written");
+    wake(Wishes { checkpoint: true, ..Wishes::default() });
+    assert_eq!(wake(Wishes::default()), Some(LOOK), "the call goes on");
+    assert!(keeper.has_grown(), "it holds the log back");
+    drop(call);
+    store.readers().sweep(true);
+    assert_eq!(wake(Wishes::default()), None, "the keeper sleeps");
+    assert_eq!(keeper.new_frames(), Some(0));
+}
+
+/// Regression: transactions that were as large as the limit brought the log to 60 times its limit, because writers did not
+/// wait during the pause after a wait, though each wait had made the log restart.
+#[test]
+fn a_log_that_is_far_beyond_its_limit_restarts_in_spite_of_the_pause() {
+    const MAX: u64 = 400_000;
+    let (_directory, store, mut grow_to) = growing(MAX);
+    let mut copier = None;
+    let mut tries = || tries(&store, &mut copier).expect("the log is long");
+    grow_to(MAX);
+    let first = tries();
+    assert!(!first.is_failed, "nobody reads");
+    lock(&store.keeper().shared.tried).as_mut().expect("it was tried").pause = Duration::from_secs(3600);
+    grow_to(MAX * (FAR - 1));
+    assert_eq!(tries().since, first.since, "writers do not wait again at once");
+    grow_to(MAX * (FAR + 1));
+    assert_ne!(tries().since, first.since, "the log may not grow further");
+}
+
+/// Regression: commits woke the keeper by `checkpoint_pages` alone, so with many or large pages the limit came first, and
+/// the log grew beyond it.
+#[test]
+fn a_log_of_half_its_limit_has_grown() {
+    let (_directory, store) = store(Options::new().checkpoint_pages(u32::MAX).log_bytes_max(400_000), 0..10);
+    let keeper = &store.keeper().shared;
+    assert!(!keeper.has_grown());
+    store.insert_all(&notes(10..30_000)).expect("it is written");
+    assert!(keeper.has_grown());
 }
 
 /// Regression: a log that had restarted and was as long as before counted as copied.
@@ -389,6 +442,7 @@ fn a_log_restarts_beside_readers_that_overlap() {
 #[test]
 fn the_keeper_comes_for_snapshots_that_are_held() {
     let (_directory, store) = store(Options::new(), 0..10);
+    send_away(&store);
     for id in 0..3 {
         assert!(store.get::<Note>(&id).expect("it is readable").is_some());
         assert_eq!(store.all::<Note>().expect("it is readable").len(), 10);
@@ -404,12 +458,12 @@ fn the_keeper_comes_for_snapshots_that_are_held() {
 /// During a closure that reads a small file, others cannot commit `log_bytes_max` bytes; for a large file they can.
 #[test]
 fn the_keeper_comes_for_closures_that_may_read_for_long() {
-    let (_directory, store) = store(Options::new().log_bytes_max(50_000), 0..0);
-    store.read(|_| Ok(())).expect("it is readable");
-    assert!(!is_running(&store));
-    store.insert_all(&notes(0..20_000)).expect("it is written");
-    store.read(|_| Ok(())).expect("it is readable");
-    assert!(is_running(&store));
+    for is_large in [false, true] {
+        let (_directory, store) = store(Options::new().log_bytes_max(50_000), 0..20_000 * i64::from(is_large));
+        send_away(&store);
+        store.read(|_| Ok(())).expect("it is readable");
+        assert_eq!(is_running(&store), is_large);
+    }
 }
 
 /// The index of an empty log does not know the file's length.
