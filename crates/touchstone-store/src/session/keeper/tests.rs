@@ -13,17 +13,23 @@ fn notes(ids: std::ops::Range<i64>) -> Vec<Note> {
     ids.map(|id| Note { id }).collect()
 }
 
-/// A store with these notes, in which a thread that has ended takes the place of the keeper's: the test does its work.
+/// A store with these notes that has no keeper.
 fn store(options: Options, ids: std::ops::Range<i64>) -> (tempfile::TempDir, Store) {
     let directory = tempfile::tempdir().expect("there is room");
-    let store = open(&directory, options);
-    *lock(&store.keeper().thread) = Some(std::thread::spawn(|| ()));
+    let store = open_without_keeper(&directory, options);
     store.insert_all(&notes(ids)).expect("it is written");
     (directory, store)
 }
 
 fn open(directory: &tempfile::TempDir, options: Options) -> Store {
     options.open(directory.path().join("notes.db")).expect("it opens")
+}
+
+/// Opens a store in which a thread that has ended takes the place of the keeper's: the test does its work.
+fn open_without_keeper(directory: &tempfile::TempDir, options: Options) -> Store {
+    let store = open(directory, options);
+    *lock(&store.keeper().thread) = Some(std::thread::spawn(|| ()));
+    store
 }
 
 fn wait_until(is_over: impl Fn() -> bool) {
@@ -185,7 +191,7 @@ fn a_log_that_another_copied_at_a_failed_flush_counts_as_not_copied_once_that_on
 fn a_snapshot_of_an_empty_log_expires_too() {
     let (directory, first) = store(Options::new(), 0..10);
     drop(first);
-    let store = open(&directory, Options::new().checkpoint_pages(u32::MAX).log_bytes_max(50_000));
+    let store = open_without_keeper(&directory, Options::new().log_bytes_max(50_000));
     let snapshot = store.snapshot().expect("it is readable");
     store.insert_all(&notes(10..20_000)).expect("it is written");
     tries(&store, &mut None);
