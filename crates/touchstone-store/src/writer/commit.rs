@@ -270,12 +270,12 @@ impl WritePath {
 impl WritePath {
     /// Step 1: takes the turn.
     fn turn(&self) -> Result<Turn<'_>> {
-        self.pin.origin().check()?;
         if self.options.read_only {
             let remedy = "open it without `Options::read_only` to write";
             let message = format!("{} was opened to read only ({remedy})", self.path.display());
             return Err(Error::new(ErrorKind::ReadOnly, message));
         }
+        self.pin.origin().check()?;
         self.pin.look()?;
         self.live.shared.room.wait(self.options.busy_timeout).map_err(|_| full())?;
         let turn = self.turns.take_as(|| self.live.shared.is_in_round()).map_err(nested)?;
