@@ -465,7 +465,8 @@ fn the_keeper_comes_for_snapshots_that_are_held() {
 #[test]
 fn the_keeper_comes_for_closures_that_may_read_for_long() {
     for is_large in [false, true] {
-        let (_directory, store) = store(Options::new().log_bytes_max(50_000), 0..20_000 * i64::from(is_large));
+        let (_directory, store) =
+            store(Options::new().log_bytes_max(50_000), 0..20_000 * i64::from(is_large));
         send_away(&store);
         store.read(|_| Ok(())).expect("it is readable");
         assert_eq!(is_running(&store), is_large);
