@@ -156,13 +156,13 @@ fn script_of_links() -> String {
 }
 
 #[test]
-fn the_script_of_the_page_lets_each_launch_start_another_link() {
+fn the_script_of_the_page_starts_other_links() {
     let (first, second) = (folder(), folder());
     gate(first.path(), "smoke/get-held", BASELINE, &["--candidate", "rusqlite@wal-full", "--margin", "0.9"]);
     let driver = copied_driver(second.path());
     fs::rename(&driver, second.path().join("driver")).unwrap();
-    let link = "echo >> \"$0.launches\"\nexec \"${0%/*}/driver\"\n";
-    let links = [1, 2, 3].map(|number| second.path().join(format!("link-{number}")));
+    let link = "echo >> \"$0.starts\"\nexec \"${0%/*}/driver\"\n";
+    let links: Vec<PathBuf> = (1..=24).map(|number| second.path().join(format!("link-{number}"))).collect();
     for place in &links {
         fs::rename(script(second.path(), link), place).unwrap();
     }
@@ -170,9 +170,8 @@ fn the_script_of_the_page_lets_each_launch_start_another_link() {
     let sides = ["--candidate-program", program.to_str().unwrap(), "--margin", "0.5"];
     let decided = gate(second.path(), "smoke/get", BASELINE, &sides);
     assert_ne!(decided.gate.status, GateStatus::Incomparable, "{}", decided.ended.told());
-    let launches = links.map(|link| fs::read(link.with_extension("launches")).expect("it was started").len());
-    let (least, most) = (launches.iter().min().unwrap(), launches.iter().max().unwrap());
-    assert!(most - least <= 1, "in turn: {launches:?}");
+    let started = links.iter().filter(|link| link.with_extension("starts").exists()).count();
+    assert!(started > 4, "{started} of 24 links were started");
 }
 
 #[test]

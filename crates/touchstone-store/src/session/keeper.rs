@@ -67,7 +67,8 @@ const HELD_PART: u64 = 4;
 /// as large as the limit bring it there.
 const FAR: u64 = 4;
 
-/// Before writers wait, the keeper copies the log again as long as it has more new frames than this.
+/// Before writers wait, the keeper copies the log again as long as it has more new frames than this. For fewer it is not
+/// woken either, and no pause ends early, however low the limit is.
 const FEW: u32 = 32;
 
 /// The keeper of a store. Its thread starts when the first task comes.
@@ -174,6 +175,8 @@ struct Kept {
     late: Vec<Late>,
     /// Whether the last checkpoint that commits asked for has left much of the log.
     is_left: bool,
+    /// The same, until it was tried once more when no session was out.
+    is_owed: bool,
 }
 
 /// An owner whose snapshot lets the log grow beyond its limit, and when the keeper first saw that.
@@ -266,15 +269,17 @@ impl KeeperShared {
         if wishes.checkpoint {
             self.checkpoint(&mut kept.copier);
             kept.is_left = self.has_grown();
+            kept.is_owed = kept.is_left;
         }
         self.look(&mut kept.late);
         // A call may have parked its snapshot, which is old.
         let left = self.readers.sweep(false);
         let is_again = kept.is_left && wishes == Wishes::default();
-        let is_last = left == Left::Nothing && !wishes.checkpoint && kept.copier.is_some();
+        let is_last = kept.is_owed && left == Left::Nothing && !wishes.checkpoint;
         if is_again || is_last && self.has_grown() {
             self.checkpoint(&mut kept.copier);
             kept.is_left = false;
+            kept.is_owed &= !is_last;
         }
         match left {
             // Commits have ended, and wake the keeper no more.
@@ -338,7 +343,7 @@ impl KeeperShared {
     #[inline]
     fn has_grown(&self) -> bool {
         let (pages, bytes) = (self.options.checkpoint_pages, self.options.log_bytes_max / 2);
-        let is_much = |(now, new): (LogState, u32)| new >= pages || now.bytes_of(new) > bytes;
+        let is_much = |(now, new): (LogState, u32)| new >= pages || new > FEW && now.bytes_of(new) > bytes;
         self.new_in_log().is_some_and(is_much)
     }
 
@@ -408,7 +413,7 @@ impl KeeperShared {
             held_max: outrun / HELD_PART,
             is_long: frames >= outrun,
             is_limit: bytes > self.options.log_bytes_max,
-            is_far: bytes / FAR > self.options.log_bytes_max,
+            is_far: bytes / FAR > self.options.log_bytes_max.max(u64::from(FEW) * page_bytes),
         }
     }
 

@@ -357,7 +357,7 @@ impl Options {
     }
 
     /// How many pages the log has when a checkpoint copies it into the file, off the committing thread; 1,000 by
-    /// default.
+    /// default, or half of [`log_bytes_max`](Options::log_bytes_max) if that is less.
     ///
     /// ```
     /// use touchstone_store::Options;

@@ -285,8 +285,6 @@ fn a_large_transaction_that_parked_snapshots_held_back_is_copied_once_they_have_
     let mut transaction = store.begin().expect("it begins");
     transaction.with(|open| open.insert_all(&notes(10..42_000))).expect("it is written");
     assert!((0..20).all(|_| store.get::<Note>(&1).is_ok_and(|note| note.is_some())), "it is readable");
-    // What they have parked, the keeper's thread would end.
-    store.keeper().stop();
     transaction.commit().expect("it is committed");
     let index = store.keeper().shared.index.clone().expect("there is one");
     let bytes = index.state().expect("it is readable").log_bytes();
