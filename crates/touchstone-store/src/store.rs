@@ -350,10 +350,6 @@ impl Store {
         &self.inner.options
     }
 
-    pub(crate) fn give_back(&self, leased: Box<Leased>) {
-        self.inner.give_back(leased);
-    }
-
     pub(crate) fn writes(&self) -> &WritePath {
         &self.inner.writes
     }

@@ -2,7 +2,7 @@
 //! Each test runs thousands of times, in another order each time, and a thread that waits forever is a failure. To run
 //! this: `make hand-offs`.
 
-use crate::live::mailbox::sample::{Boxes, Change, every};
+use crate::live::mailbox::sample::{Boxes, Change, ENDS, every};
 use crate::live::mailbox::{Batch, Ended, Mailbox, Mode, Overflow, Room, Slot, listen};
 use crate::session::thread_models::explore;
 use crate::types::sync::{Arc, AtomicU64, Ordering, Unranked as Mutex, lock};
@@ -214,17 +214,8 @@ fn writers_that_wait_for_room_get_it_and_feeds_stay_bounded() {
 
 #[test]
 fn a_feed_that_goes_lets_its_writers_go() {
-    /// How a feed ends, and whether its mailbox still exists afterwards.
-    type Way = (fn(&Boxes, Slot), bool);
-    const WAYS: [Way; 5] = [
-        (|mailbox, _| mailbox.close(), true),
-        (|mailbox, _| mailbox.close_with("failed".to_owned()), true),
-        (|mailbox, _| mailbox.abandon(), true),
-        (|mailbox, slot| assert!(mailbox.remove(slot)), true),
-        (|_, _| {}, false),
-    ];
     explore(|| {
-        for (go, stays) in WAYS {
+        for (go, stays) in ENDS {
             let (mailbox, room) = mailbox(every(1, Overflow::Block));
             let slot = mailbox.add();
             put(&mailbox, 1, &[slot]);

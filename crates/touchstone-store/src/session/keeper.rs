@@ -256,7 +256,9 @@ impl KeeperShared {
         let (mut kept, mut period) = (Kept::default(), None);
         loop {
             let wishes = self.wakeup.wait(period);
-            self.uncopy_again(kept.copier.as_ref());
+            if let Some(copier) = kept.copier.as_ref().filter(|_| !self.is_uncopied.load(Ordering::Relaxed)) {
+                self.uncopy(&copier.connection);
+            }
             if wishes.stop {
                 return;
             }
@@ -365,12 +367,9 @@ impl KeeperShared {
     /// failure: the log keeps the frames, and the next commit or the closing store meets the same failure.
     fn checkpoint(&self, copier: &mut Option<Copier>) {
         // After a failed flush the system may count pages as written that the disk lacks: a log with a hole must not be
-        // copied into a file that is whole.
-        if self.flushes.check().is_err() {
-            return;
-        }
-        // If the log is gone, other processes have another log, and their commits in the file must not be overwritten.
-        if self.pin.check_there().is_err() {
+        // copied into a file that is whole. If the log is gone, other processes have another log, and their commits in
+        // the file must not be overwritten.
+        if self.flushes.check().is_err() || self.pin.check_there().is_err() {
             return;
         }
         if copier.is_none() {
@@ -486,13 +485,6 @@ impl KeeperShared {
     fn uncopy(&self, connection: &Connection) {
         let is_done = self.index.as_ref().is_some_and(|index| connection.uncopy(index));
         self.is_uncopied.store(is_done, Ordering::Relaxed);
-    }
-
-    /// Does it, if another process copied the log when a flush failed.
-    fn uncopy_again(&self, copier: Option<&Copier>) {
-        if let Some(copier) = copier.filter(|_| !self.is_uncopied.load(Ordering::Relaxed)) {
-            self.uncopy(&copier.connection);
-        }
     }
 
     /// Whether a checkpoint flushes the log and the file.

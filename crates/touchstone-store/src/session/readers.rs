@@ -422,6 +422,17 @@ mod tests {
         (directory, store)
     }
 
+    /// Whether a snapshot is parked.
+    fn is_parked(store: &Store) -> bool {
+        store.readers().idle.list().sessions.iter().any(|leased| leased.parked.get().is_some())
+    }
+
+    /// Whether a snapshot is parked after more reads than those after which none is.
+    fn parks(store: &Store) -> bool {
+        assert!((0..2 * READS_MIN).all(|_| store.get::<Note>(&1).is_ok()));
+        is_parked(store)
+    }
+
     /// Regression: the panic within `Store::get` closed the connection but left it in the readers' list, where the
     /// keeper found it when snapshots expired.
     #[test]
@@ -438,9 +449,7 @@ mod tests {
     #[test]
     fn a_reader_that_never_pauses_is_told_what_the_keeper_saw() {
         let (directory, store) = store();
-        while store.readers().idle.list().sessions.iter().all(|leased| leased.parked.get().is_none()) {
-            assert!(store.get::<Bomb>(&2).expect("it is readable").is_none());
-        }
+        assert!(parks(&store));
         let seen = store.read(|_| {
             std::fs::remove_file(directory.path().join("bombs.db")).expect("it is there");
             while store.readers().pin.look().is_ok() {
@@ -461,19 +470,12 @@ mod tests {
         let directory = tempfile::tempdir().expect("there is room");
         let open = |options: Options| options.open(directory.path().join("notes.db")).expect("it opens");
         let store = open(Options::new().log_bytes_max(50_000));
-        let is_left_open = || {
-            // More reads than those after which no snapshot is parked.
-            for _ in 0..2 * READS_MIN {
-                assert!(store.get::<Note>(&1).expect("it is readable").is_some());
-            }
-            store.readers().idle.list().sessions.iter().any(|leased| leased.parked.get().is_some())
-        };
         store.insert(&Note { id: 1 }).expect("it is written");
-        assert!(is_left_open());
+        assert!(parks(&store));
         // A store of its own, with another limit: the keeper of the first one would empty the log.
         let other = open(Options::new());
         other.insert_all(&(2..20_000).map(|id| Note { id }).collect::<Vec<_>>()).expect("it is written");
-        assert!(!is_left_open());
+        assert!(!parks(&store));
     }
 
     /// Regression: beside readers that overlapped, a log that was not at its limit never restarted. Their parked snapshots
@@ -481,17 +483,9 @@ mod tests {
     #[test]
     fn no_snapshot_is_parked_while_the_log_is_to_restart() {
         let (_directory, store) = store();
-        let is_parked =
-            || store.readers().idle.list().sessions.iter().any(|leased| leased.parked.get().is_some());
-        let parks = || {
-            for _ in 0..2 * READS_MIN {
-                assert!(store.get::<Bomb>(&2).expect("it is readable").is_none());
-            }
-            is_parked()
-        };
-        assert!(parks());
-        store.readers().draining(|| assert!(!is_parked() && !parks()));
-        assert!(parks());
+        assert!(parks(&store));
+        store.readers().draining(|| assert!(!is_parked(&store) && !parks(&store)));
+        assert!(parks(&store));
     }
 
     /// The store's first connection keeps the log's index mapped, and goes out and comes back like the others.

@@ -3,12 +3,9 @@
 use super::{Inner, Store};
 use crate::session::access::{Access, CollectionRef};
 use crate::session::leased::Leased;
-use crate::table::Section;
-use crate::types::error::{Error, Result};
+use crate::types::error::Result;
 use crate::types::record::{Finds, Record, Shape};
 use crate::writer::records;
-use crate::writer::session::WriteCall;
-use crate::writer::transaction::Transaction;
 
 impl Store {
     /// Inserts a record, in a transaction of its own.
@@ -32,7 +29,7 @@ impl Store {
     }
 
     pub(crate) fn insert_shaped<T: Record>(&self, shape: &'static Shape, record: &T) -> Result<()> {
-        self.alone(
+        self.inner.writes.alone(
             shape,
             |call, table| records::insert(call, table, record),
             |transaction| transaction.shaped(shape).insert(record),
@@ -73,7 +70,7 @@ impl Store {
     }
 
     pub(crate) fn put_shaped<T: Record>(&self, shape: &'static Shape, record: &T) -> Result<()> {
-        self.alone(
+        self.inner.writes.alone(
             shape,
             |call, table| records::put(call, table, record),
             |transaction| transaction.shaped(shape).put(record),
@@ -116,7 +113,7 @@ impl Store {
     }
 
     pub(crate) fn replace_shaped<T: Record>(&self, shape: &'static Shape, record: &T) -> Result<bool> {
-        self.alone(
+        self.inner.writes.alone(
             shape,
             |call, table| records::replace(call, table, record),
             |transaction| transaction.shaped(shape).replace(record),
@@ -144,7 +141,7 @@ impl Store {
         shape: &'static Shape,
         key: &(impl Finds<T> + ?Sized),
     ) -> Result<bool> {
-        self.alone(
+        self.inner.writes.alone(
             shape,
             |call, table| records::remove::<T, _>(call, table, key),
             |transaction| transaction.shaped::<T>(shape).remove(key),
@@ -203,16 +200,6 @@ impl Store {
     /// As for [`get`](Store::get).
     pub fn all<T: Record>(&self) -> Result<Vec<T>> {
         self.read(|snapshot| snapshot.of::<T>().all())
-    }
-
-    fn alone<R>(
-        &self,
-        shape: &'static Shape,
-        statement: impl FnOnce(WriteCall<'_>, &Section) -> Result<R>,
-        whole: impl FnOnce(&mut Transaction<'_>) -> Result<R>,
-        name: impl FnOnce(Error) -> Error,
-    ) -> Result<R> {
-        self.inner.writes.alone(shape, statement, whole, name)
     }
 }
 

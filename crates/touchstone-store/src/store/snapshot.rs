@@ -176,7 +176,7 @@ fn only_reads(error: Error) -> Error {
 impl Drop for Snapshot {
     fn drop(&mut self) {
         if let Some(leased) = self.leased.take() {
-            self.store.give_back(leased);
+            self.store.inner.give_back(leased);
         }
     }
 }

@@ -45,27 +45,18 @@
 //! these lists.
 
 #[cfg(shuttle)]
-use shuttle::{sync as imp, thread_local};
+use shuttle::{self as imp, thread_local};
+#[cfg(not(shuttle))]
+use std as imp;
 #[cfg(debug_assertions)]
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
-#[cfg(not(shuttle))]
-use std::sync as imp;
 use std::sync::{PoisonError, TryLockError};
 use std::time::Duration;
 
-#[cfg(shuttle)]
-pub(crate) use shuttle::{
-    sync::atomic::{AtomicU64, Ordering},
-    sync::{Arc, Condvar},
-    thread::{Builder, ThreadId, current},
-};
-#[cfg(not(shuttle))]
-pub(crate) use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    sync::{Arc, Condvar},
-    thread::{Builder, ThreadId, current},
-};
+pub(crate) use imp::sync::atomic::{AtomicU64, Ordering};
+pub(crate) use imp::sync::{Arc, Condvar};
+pub(crate) use imp::thread::{Builder, ThreadId, current};
 
 macro_rules! ranks {
     ($($name:ident)*) => {
@@ -96,17 +87,17 @@ const OPEN: [u8; 4] = [SESSION, ROUND, HAND_OFF, GATE];
 
 /// A lock with its rank in the order.
 #[derive(Debug, Default)]
-pub(crate) struct Mutex<T, const RANK: u8>(imp::Mutex<T>);
+pub(crate) struct Mutex<T, const RANK: u8>(imp::sync::Mutex<T>);
 
 impl<T, const RANK: u8> Mutex<T, RANK> {
     pub(crate) fn new(value: T) -> Mutex<T, RANK> {
-        Mutex(imp::Mutex::new(value))
+        Mutex(imp::sync::Mutex::new(value))
     }
 }
 
 /// A lock that is held.
 pub(crate) struct MutexGuard<'m, T> {
-    guard: imp::MutexGuard<'m, T>,
+    guard: imp::sync::MutexGuard<'m, T>,
     held: Held,
 }
 

@@ -2,12 +2,12 @@
 //! thread waits until it is parked.
 
 use super::room::NoRoom;
-use super::sample::{Boxes, Change, every};
+use super::sample::{Boxes, Change, ENDS, every};
 use super::*;
 use crate::types::sync::Arc;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::Wake;
 use std::thread::{self, JoinHandle};
@@ -59,11 +59,8 @@ fn latest_keeps_the_newest_update_of_each_subscription_and_what_the_receiver_had
     assert_eq!(mailbox.try_next(), Ok(Some(expected)));
     assert_eq!(mailbox.try_next(), Ok(None));
     put(&mailbox, 4, [(two, change(3, 4))]);
-    assert_eq!(
-        mailbox.try_next(),
-        Ok(Some(batch(4, [(two, change(3, 4))]))),
-        "what was taken is not superseded"
-    );
+    let newer = batch(4, [(two, change(3, 4))]);
+    assert_eq!(mailbox.try_next(), Ok(Some(newer)), "what was taken is not superseded");
 }
 
 #[test]
@@ -229,16 +226,12 @@ fn a_batch_wakes_one_thread_and_the_end_wakes_all() {
     let threads = [next_in_thread(&mailbox), next_in_thread(&mailbox), next_in_thread(&mailbox)];
     await_parked(&mailbox, 3);
     put(&mailbox, 1, [(one, change(0, 1))]);
-    while mailbox_has_batch(&mailbox) {
+    while lock(&mailbox.state).contents.may_have_batch() {
         thread::yield_now();
     }
     mailbox.close();
     let taken = threads.map(|thread| thread.join().expect("it does not panic").expect("it is closed"));
     assert_eq!(taken.into_iter().flatten().collect::<Vec<_>>(), [batch(1, [(one, change(0, 1))])]);
-}
-
-fn mailbox_has_batch(mailbox: &Boxes) -> bool {
-    lock(&mailbox.state).contents.may_have_batch()
 }
 
 #[test]
@@ -468,26 +461,7 @@ fn writers_wait_while_a_feed_is_full_and_the_producer_does_not() {
 
 #[test]
 fn a_feed_that_goes_gives_its_room_back() {
-    let goes: [fn(Boxes, Slot) -> Option<Boxes>; 5] = [
-        |mailbox, _| {
-            mailbox.close();
-            Some(mailbox)
-        },
-        |mailbox, _| {
-            mailbox.close_with("failed".to_owned());
-            Some(mailbox)
-        },
-        |mailbox, slot| {
-            mailbox.remove(slot);
-            Some(mailbox)
-        },
-        |mailbox, _| {
-            mailbox.abandon();
-            Some(mailbox)
-        },
-        |_, _| None,
-    ];
-    for go in goes {
+    for (go, stays) in ENDS {
         let room = Arc::new(Room::default());
         let other = Boxes::new(every(1, Overflow::Block), Arc::clone(&room));
         let mailbox = Boxes::new(every(1, Overflow::Block), Arc::clone(&room));
@@ -498,11 +472,12 @@ fn a_feed_that_goes_gives_its_room_back() {
             let room = Arc::clone(&room);
             thread::spawn(move || room.wait(LONG))
         };
-        let gone = go(mailbox, one);
+        go(&mailbox, one);
+        let staying = stays.then_some(mailbox);
         assert!(room.is_full(), "the other feed is full");
         other.next().expect("it goes on");
         assert_eq!(waiter.join().expect("it does not panic"), Ok(()));
-        drop(gone);
+        drop(staying);
         assert!(!room.is_full());
     }
 }
@@ -565,34 +540,39 @@ fn dropping_a_listener_cancels_it() {
     assert!(versions.recv().is_err(), "the callback is dropped");
 }
 
-#[test]
-fn cancelling_waits_for_the_callback_that_is_running() {
+/// Cancels a listener while its callback runs, which holds a value. Returns whether the callback had ended when `cancel`
+/// returned.
+fn cancel_within_callback(held: impl Send + 'static) -> (Arc<Listener>, bool) {
     let mailbox = mailbox(every(4, Overflow::Block));
     let one = mailbox.add();
     let (entered, enter) = channel::<()>();
     let (leave, left) = channel::<()>();
-    let is_done = Arc::new(AtomicUsize::new(0));
-    let of_callback = Arc::clone(&is_done);
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let of_callback = Arc::clone(&has_ended);
     let listener = listen(Arc::clone(&mailbox), move |_| {
+        _ = &held;
         entered.send(()).expect("the test waits");
         left.recv().expect("the test lets go");
-        of_callback.store(1, Ordering::SeqCst);
+        of_callback.store(true, Ordering::SeqCst);
     });
     let listener = Arc::new(listener.expect("there are threads"));
     put(&mailbox, 1, [(one, change(0, 1))]);
     enter.recv().expect("the callback begins");
-    let canceller = {
-        let (listener, is_done) = (Arc::clone(&listener), Arc::clone(&is_done));
-        thread::spawn(move || {
-            listener.cancel();
-            is_done.load(Ordering::SeqCst)
-        })
-    };
+    let of_canceller = Arc::clone(&listener);
+    let canceller = thread::spawn(move || {
+        of_canceller.cancel();
+        has_ended.load(Ordering::SeqCst)
+    });
     while !listener.is_awaited() {
         thread::yield_now();
     }
     leave.send(()).expect("the callback waits");
-    assert_eq!(canceller.join().expect("it does not panic"), 1);
+    (listener, canceller.join().expect("it does not panic"))
+}
+
+#[test]
+fn cancelling_waits_for_the_callback_that_is_running() {
+    assert!(cancel_within_callback(()).1);
 }
 
 /// A value whose drop waits for the test.
@@ -606,27 +586,8 @@ impl Drop for Lingering {
 
 #[test]
 fn cancelling_does_not_wait_for_what_the_callback_holds() {
-    let mailbox = mailbox(every(4, Overflow::Block));
-    let one = mailbox.add();
-    let (entered, enter) = channel::<()>();
-    let (leave, left) = channel::<()>();
     let (release, released) = channel::<()>();
-    let lingering = Lingering(released);
-    let listener = listen(Arc::clone(&mailbox), move |_| {
-        _ = &lingering;
-        entered.send(()).expect("the test waits");
-        left.recv().expect("the test lets go");
-    });
-    let listener = Arc::new(listener.expect("there are threads"));
-    put(&mailbox, 1, [(one, change(0, 1))]);
-    enter.recv().expect("the callback begins");
-    let of_canceller = Arc::clone(&listener);
-    let canceller = thread::spawn(move || of_canceller.cancel());
-    while !listener.is_awaited() {
-        thread::yield_now();
-    }
-    leave.send(()).expect("the callback waits");
-    canceller.join().expect("it does not panic");
+    let (listener, _) = cancel_within_callback(Lingering(released));
     assert_eq!(listener.outcome(), None);
     release.send(()).expect("the callback's end waits");
     assert_eq!(listener.wait(), Outcome::Ended);
@@ -653,11 +614,8 @@ fn a_callback_may_cancel_itself_and_its_subscription_and_close_the_feed() {
     assert_eq!(version, 1);
     assert_eq!(listener.wait(), Outcome::Ended);
     assert!(told.recv().is_err());
-    assert_eq!(
-        mailbox.next(),
-        Ok(Some(batch(2, [(two, change(0, 2))]))),
-        "a cancelled listener takes nothing"
-    );
+    let left = batch(2, [(two, change(0, 2))]);
+    assert_eq!(mailbox.next(), Ok(Some(left)), "a cancelled listener takes nothing");
 }
 
 /// One operation on a mailbox.
