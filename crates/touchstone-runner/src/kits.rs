@@ -27,8 +27,8 @@ pub struct Project {
     pub root: PathBuf,
     /// Every kit found.
     pub kits: Kits,
-    /// The program of a gate's null arm, where it is not the baseline's file.
-    null_program: Option<apart::Apart>,
+    /// The copies that the arms of a gate between two programs run.
+    apart: Vec<apart::Apart>,
 }
 
 impl Project {
@@ -59,7 +59,7 @@ impl Project {
             let path = folder.join("kit.toml");
             kits.kits.push(Kit::parse(&read(&path)?, &path.display().to_string())?);
         }
-        Ok(Project { root, kits, null_program: None })
+        Ok(Project { root, kits, apart: Vec::new() })
     }
 
     /// Reads suites by name (`wcdb`) or by path; for no names, all that are not internal.
@@ -413,7 +413,7 @@ mod tests {
             kit("a", "", "here", ""),
             kit("b", "needs = [\"one\", \"two\"]", "there", "sources = \"ITS_SOURCES\""),
         ];
-        Project { root: PathBuf::new(), kits: Kits { kits }, null_program: None }
+        Project { root: PathBuf::new(), kits: Kits { kits }, apart: Vec::new() }
     }
 
     fn plan(baseline: &str) -> Plan {

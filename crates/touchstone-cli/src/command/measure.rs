@@ -182,7 +182,7 @@ impl<'m> Measuring<'m> {
             self.build(part.plan, "the run was stopped")?;
         }
         let claim = Claim::new(self.place.scratch.clone())?;
-        let project = self.project.with_null_apart(part.plan, &self.place.scratch, answers)?;
+        let project = self.project.with_programs_apart(part.plan, &self.place.scratch, answers)?;
         let bar = Bar::new();
         let setting = Setting {
             project: &project,
@@ -269,8 +269,8 @@ fn answers(copy: Command) -> bool {
     let answered = Session::start(copy, manners).and_then(|mut session| session.hello());
     if let Err(error) = &answered {
         say::note(&format!(
-            "the null arm runs the baseline's own file, whose code then stays warmer than the candidate's: a copy of it does not \
-             answer: {error}"
+            "each arm runs its program as it lies there, so the baseline's code, which the null arm runs too, stays warmer than \
+             the candidate's: a copy does not answer: {error}"
         ));
     }
     answered.is_ok()
