@@ -170,6 +170,7 @@ fn the_script_of_the_page_starts_other_links() {
     let sides = ["--candidate-program", program.to_str().unwrap(), "--margin", "0.5"];
     let decided = gate(second.path(), "smoke/get", BASELINE, &sides);
     assert_ne!(decided.gate.status, GateStatus::Incomparable, "{}", decided.ended.told());
+    assert!(decided.ended.told().contains("runs its program where it lies"), "a script is not copied");
     let started = links.iter().filter(|link| link.with_extension("starts").exists()).count();
     assert!(started > 4, "{started} of 24 links were started");
 }

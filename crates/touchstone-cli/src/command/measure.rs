@@ -182,7 +182,13 @@ impl<'m> Measuring<'m> {
             self.build(part.plan, "the run was stopped")?;
         }
         let claim = Claim::new(self.place.scratch.clone())?;
-        let project = self.project.with_programs_apart(part.plan, &self.place.scratch, answers)?;
+        let (project, why) = self.project.with_programs_apart(part.plan, &self.place.scratch, answers)?;
+        if let Some(why) = why {
+            say::note(&format!(
+                "each arm of the gate runs its program where it lies, so the baseline's code, which two arms run, stays warmer than the \
+                 candidate's: {why}"
+            ));
+        }
         let bar = Bar::new();
         let setting = Setting {
             project: &project,
@@ -261,19 +267,13 @@ impl<'m> Measuring<'m> {
     }
 }
 
-/// Whether a copy of the baseline's driver says who it is. One may not run from elsewhere, and a scratch folder may be mounted with noexec.
-fn answers(copy: Command) -> bool {
+/// Whether a copy of a driver says who it is, or why not: it may not run from elsewhere, and a scratch folder may be mounted with noexec.
+fn answers(copy: Command) -> Result<(), String> {
     // A process that a program leaves behind would outlive the question.
     let _adoption = strays::adopt();
     let manners = Manners { limit: HELLO_LIMIT, stop: Stop::default() };
     let answered = Session::start(copy, manners).and_then(|mut session| session.hello());
-    if let Err(error) = &answered {
-        say::note(&format!(
-            "each arm runs its program as it lies there, so the baseline's code, which the null arm runs too, stays warmer than \
-             the candidate's: a copy does not answer: {error}"
-        ));
-    }
-    answered.is_ok()
+    answered.map(drop).map_err(|error| error.to_string())
 }
 
 fn tell_of_others(processes: &BTreeSet<u32>) {

@@ -31,9 +31,8 @@ pub(super) struct Apart {
 }
 
 impl Project {
-    /// This project, in which each arm of a gate between two programs runs a copy of its program, which is made in `folder`. Nothing
-    /// is copied where all arms run one program, or where one of them may not run elsewhere: a script, or one that looks for libraries from
-    /// its own folder on. `answers` starts a copy and says whether it speaks; where one does not, no copy is used.
+    /// This project, in which each arm of a gate between two programs runs a copy of its program, which is made in `folder`; and why it is
+    /// this one as it is, if such a program may not run elsewhere. `answers` starts a copy, and fails with the reason if that does not speak.
     ///
     /// # Errors
     /// When a copy cannot be made.
@@ -41,46 +40,64 @@ impl Project {
         &self,
         plan: &Plan,
         folder: &Path,
-        answers: impl Fn(Command) -> bool,
-    ) -> Result<Project> {
-        // All cases of a gate have the same programs.
-        let Some(arms) = plan.cases.iter().find_map(arms_of_gate) else { return Ok(self.clone()) };
-        let [baseline, candidate, _] = arms.map(|arm| self.program(arm));
-        if is_one_file(&baseline?, &candidate?) {
-            return Ok(self.clone());
-        }
-        for arm in arms {
-            if !self.is_whole(arm)? {
-                return Ok(self.clone());
-            }
-        }
+        answers: impl Fn(Command) -> std::result::Result<(), String>,
+    ) -> Result<(Project, Option<String>)> {
         let mut project = self.clone();
-        for arm in arms {
-            let of = self.program(arm)?;
-            let copy = copied(&of, folder)
-                .map_err(|error| Error::io(format_args!("cannot copy {}", of.display()), &error))?;
-            project.apart.push(Apart { null_arm: arm.null_arm, of, copy });
-            if !answers(project.command(arm)?) {
-                return Ok(self.clone());
+        for arms in plan.cases.iter().filter_map(arms_of_gate) {
+            let [baseline, candidate, _] = arms.map(|arm| self.program(arm));
+            if is_one_file(&baseline?, &candidate?) {
+                continue;
+            }
+            for arm in arms {
+                let of = self.program(arm)?;
+                if project.copy_of(arm, &of).is_some() {
+                    continue;
+                }
+                if let Some(why) = self.needs_its_place(arm)? {
+                    return Ok((self.clone(), Some(format!("{} {why}", of.display()))));
+                }
+                let copy = copied(&of, folder)
+                    .map_err(|error| Error::io(format_args!("cannot copy {}", of.display()), &error))?;
+                project.apart.push(Apart { null_arm: arm.null_arm, of: of.clone(), copy });
+                if let Err(why) = answers(project.command(arm)?) {
+                    return Ok((
+                        self.clone(),
+                        Some(format!("a copy of {} does not answer: {why}", of.display())),
+                    ));
+                }
             }
         }
-        Ok(project)
+        Ok((project, None))
     }
 
     /// The file that is started for an arm: its program, or that one's copy.
     pub(super) fn started(&self, arm: &PlannedArm) -> Result<PathBuf> {
         let program = self.program(arm)?;
-        // Cases of a plan that was put together may have other programs.
-        let is_its = |apart: &&Apart| apart.null_arm == arm.null_arm && apart.of == program;
-        let apart = self.apart.iter().find(is_its).map(|apart| apart.copy.clone());
-        Ok(apart.unwrap_or(program))
+        Ok(self.copy_of(arm, &program).cloned().unwrap_or(program))
     }
 
-    /// Whether an arm's program is the driver, and has all that it needs in itself.
-    fn is_whole(&self, arm: &PlannedArm) -> Result<bool> {
+    fn copy_of(&self, arm: &PlannedArm, program: &Path) -> Option<&PathBuf> {
+        let is_its = |apart: &&Apart| apart.null_arm == arm.null_arm && apart.of == program;
+        self.apart.iter().find(is_its).map(|apart| &apart.copy)
+    }
+
+    /// Why an arm's program may not run elsewhere, if so: not all that it needs is in its file.
+    fn needs_its_place(&self, arm: &PlannedArm) -> Result<Option<&'static str>> {
         let (folder, subject) = self.subject(&arm.contender.subject)?;
+        let program = self.program(arm)?;
         let has_script = subject.run[1..].iter().any(|argument| folder.join(argument).is_file());
-        Ok(!has_script && is_whole(&fs::read(self.program(arm)?).unwrap_or_default()))
+        let has_owners_rights = fs::metadata(&program).is_ok_and(|found| found.mode() & 0o6000 != 0);
+        let content = fs::read(&program).unwrap_or_default();
+        let has = |word: &&[u8]| content.windows(word.len()).any(|bytes| bytes == *word);
+        Ok(if has_script {
+            Some("runs a script")
+        } else if !content.starts_with(ELF) {
+            Some("is no program of Linux, but perhaps a script")
+        } else if FROM_ITS_FOLDER.iter().any(has) {
+            Some("looks for libraries from its own folder on")
+        } else {
+            has_owners_rights.then_some("runs with the rights of its file's owner")
+        })
     }
 }
 
@@ -103,7 +120,9 @@ fn copied(program: &Path, folder: &Path) -> std::io::Result<PathBuf> {
     }
     link_neighbours(program, &beside)?;
     let copy = beside.join(program.file_name().unwrap_or_default());
-    fs::copy(program, &copy)?;
+    // Written, and not by `fs::copy`: a file system that lets both share their blocks would keep it in smaller pieces of memory.
+    fs::write(&copy, fs::read(program)?)?;
+    fs::set_permissions(&copy, fs::metadata(program)?.permissions())?;
     // Nothing of it is written to the disk while others are measured.
     fs::File::open(&copy)?.sync_all()?;
     Ok(copy)
@@ -113,7 +132,10 @@ fn copied(program: &Path, folder: &Path) -> std::io::Result<PathBuf> {
 fn link_neighbours(path: &Path, into: &Path) -> std::io::Result<()> {
     for neighbour in path.parent().into_iter().flat_map(Path::read_dir).flatten().flatten() {
         if Some(&*neighbour.file_name()) != path.file_name() {
-            symlink(neighbour.path(), into.join(neighbour.file_name()))?;
+            let link = into.join(neighbour.file_name());
+            symlink(neighbour.path(), &link).map_err(|error| {
+                std::io::Error::other(format!("cannot make the link {}: {error}", link.display()))
+            })?;
         }
     }
     Ok(())
@@ -123,11 +145,6 @@ fn link_neighbours(path: &Path, into: &Path) -> std::io::Result<()> {
 fn is_one_file(one: &Path, other: &Path) -> bool {
     let file = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
     one == other || file(one).is_some_and(|found| file(other) == Some(found))
-}
-
-fn is_whole(content: &[u8]) -> bool {
-    let has = |word: &&[u8]| content.windows(word.len()).any(|bytes| bytes == *word);
-    content.starts_with(ELF) && !FROM_ITS_FOLDER.iter().any(has)
 }
 
 #[cfg(test)]
@@ -174,15 +191,17 @@ mod tests {
 
     /// What baseline, candidate and null arm of a gate run, the candidate with a program of its own.
     fn programs(content: &[u8], subject: &str, candidate: Option<&str>) -> [PathBuf; 3] {
-        programs_of(content, subject, candidate, |_| true)
+        let (run, why) = programs_of(content, subject, candidate, |_| Ok(()));
+        assert_eq!(why.is_some(), candidate.is_some() && run.iter().any(|path| is_own(path)), "{why:?}");
+        run
     }
 
     fn programs_of(
         content: &[u8],
         subject: &str,
         candidate: Option<&str>,
-        answers: impl Fn(Command) -> bool,
-    ) -> [PathBuf; 3] {
+        answers: impl Fn(Command) -> std::result::Result<(), String>,
+    ) -> ([PathBuf; 3], Option<String>) {
         let folder = tempfile::tempdir().unwrap();
         let project = project(folder.path(), content);
         let name = format!("{subject}@p");
@@ -193,10 +212,16 @@ mod tests {
         arms[1].program = candidate.map(|name| folder.path().join("kits/a").join(name).display().to_string());
         arms[2].null_arm = true;
         let arms = &plan.cases[0].arms;
-        let apart = project.with_programs_apart(&plan, folder.path(), answers).unwrap();
+        let own = |arm: &PlannedArm| project.program(arm).unwrap();
+        let (apart, why) = project
+            .with_programs_apart(&plan, folder.path(), |command| {
+                assert!(arms.iter().all(|arm| own(arm) != command.get_program()), "a copy is asked");
+                answers(command)
+            })
+            .unwrap();
         let run = |place: usize| PathBuf::from(apart.command(&arms[place]).unwrap().get_program());
-        [0, 1, 2].map(|place| {
-            let (run, program) = (run(place), project.program(&arms[place]).unwrap());
+        let run = [0, 1, 2].map(|place| {
+            let (run, program) = (run(place), own(&arms[place]));
             assert_eq!(fs::read(&run).ok(), fs::read(&program).ok());
             if run != program {
                 assert_eq!(run.file_name(), program.file_name());
@@ -204,8 +229,9 @@ mod tests {
                 // A driver that read `../share` from its own file on found nothing, as the null arm, and did something else.
                 assert!(run.parent().unwrap().with_file_name("share").is_file(), "its folder's too");
             }
-            run.strip_prefix(folder.path()).map(Path::to_owned).unwrap_or(run)
-        })
+            run.strip_prefix(folder.path()).unwrap().to_owned()
+        });
+        (run, why)
     }
 
     /// Whether a path is that of no copy.
@@ -224,9 +250,13 @@ mod tests {
     fn where_a_copy_does_not_speak_none_is_used() {
         for silent in 1..=3 {
             let asked = Cell::new(0);
-            let answers = |_| asked.replace(asked.get() + 1) + 1 != silent;
-            let run = programs_of(b"\x7fELF whole", "plain", Some("other"), answers);
+            let answers = |_| {
+                asked.set(asked.get() + 1);
+                if asked.get() == silent { Err("it is shy".to_owned()) } else { Ok(()) }
+            };
+            let (run, why) = programs_of(b"\x7fELF whole", "plain", Some("other"), answers);
             assert!(run.iter().all(|path| is_own(path)), "{silent}: {run:?}");
+            assert!(why.is_some_and(|why| why.ends_with("does not answer: it is shy")));
         }
     }
 
