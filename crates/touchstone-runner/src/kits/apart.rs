@@ -2,9 +2,9 @@
 //!
 //! The memory of a program's file is shared by all processes that run it, and stays in the processor's caches from one launch to the next.
 //! Where the baseline and its null arm run one file and the candidate another, the baseline's code is run twice as often: a byte for byte
-//! copy of the baseline took 1 to 6 % more time in slices of a millisecond, as a candidate, and the null arm did not show it. And memory of
-//! a file that a linker wrote lies in smaller pieces than that of a copy: with the null arm alone as a copy, it took 1 to 6 % less time than
-//! the same program as the linker had left it.
+//! copy of the baseline took 1 to 6 % more time in slices of a millisecond, as a candidate, and the null arm did not show it. And the
+//! memory of a file that a linker wrote lies in smaller pieces than that of a copy: where the null arm alone ran a copy, the null arm took 1
+//! to 6 % less time than the baseline.
 
 use super::Project;
 use crate::error::{Error, Result};
@@ -178,6 +178,8 @@ mod tests {
         fs::create_dir_all(&kit).unwrap();
         write_program(&kit.join("plain"), content);
         write_program(&kit.join("other"), b"\x7fELF other");
+        write_program(&kit.join("owners"), b"\x7fELF other");
+        fs::set_permissions(kit.join("owners"), fs::Permissions::from_mode(0o4755)).unwrap();
         fs::write(kit.join("script.py"), "").unwrap();
         fs::write(folder.join("kits/share"), "").unwrap();
         let kits = Kits { kits: vec![Kit::parse(KIT, "kit.toml").unwrap()] };
@@ -284,6 +286,7 @@ mod tests {
             (b"#!/bin/sh", "plain", "other"),
             (b"\x7fELF whole", "script", "other"),
             (b"\x7fELF whole", "plain", "script.py"),
+            (b"\x7fELF whole", "plain", "owners"),
         ] {
             let run = programs(content, subject, Some(candidate));
             assert!(run.iter().all(|path| is_own(path)), "{subject} {candidate} {content:?}");
