@@ -171,7 +171,7 @@ impl App {
     }
 }
 
-fn described() -> OpenApiRouter<App> {
+fn described() -> OpenApiRouter<Arc<App>> {
     let mut router = OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(register::register))
         .routes(routes!(upload::upload, download::download))
@@ -195,7 +195,11 @@ pub fn router(app: App) -> Router {
     let document = axum::Json(document);
     let router =
         router.route("/v1/openapi.json", axum::routing::get(move || async move { document.clone() }));
-    router.merge(page::files()).fallback(no_path).method_not_allowed_fallback(no_method).with_state(app)
+    router
+        .merge(page::files())
+        .fallback(no_path)
+        .method_not_allowed_fallback(no_method)
+        .with_state(Arc::new(app))
 }
 
 async fn no_path(uri: Uri) -> Problem {

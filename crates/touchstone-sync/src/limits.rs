@@ -17,6 +17,9 @@ pub const REMEMBER: &str = "2160h";
 /// Connections to PostgreSQL where nobody says.
 pub const CONNECTIONS: usize = 16;
 
+/// Devices of which the service has something in its memory, those that asked last.
+pub(crate) const DEVICES_AT_HAND: usize = 100_000;
+
 /// Limits that the service's owner sets.
 #[derive(Clone, Debug)]
 pub struct Limits {

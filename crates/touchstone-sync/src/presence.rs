@@ -1,14 +1,12 @@
 //! Which devices have asked lately, and how far they are. It is kept in memory alone: a download that was written down would be a write.
 
+use crate::limits::DEVICES_AT_HAND;
 use crate::storage::Client;
 use quick_cache::sync::Cache;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-
-/// Devices that are remembered, those that asked last.
-const DEVICES: usize = 100_000;
 
 /// No cursor was seen yet.
 const UNSEEN: u64 = u64::MAX;
@@ -54,7 +52,7 @@ impl Drop for Streaming {
 
 impl Default for Presence {
     fn default() -> Presence {
-        Presence { devices: Cache::new(DEVICES), began: Instant::now() }
+        Presence { devices: Cache::new(DEVICES_AT_HAND), began: Instant::now() }
     }
 }
 

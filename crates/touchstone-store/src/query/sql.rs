@@ -178,8 +178,8 @@ impl<'q> Sql<'q> {
         if order.is_empty() {
             return;
         }
-        self.say(&[" order by "]);
-        for order in order {
+        for (at, order) in order.iter().enumerate() {
+            self.say(&[if at == 0 { " order by " } else { ", " }]);
             let expression = table.expression(order.column);
             match order.default {
                 Some(default) => {
@@ -189,9 +189,12 @@ impl<'q> Sql<'q> {
                 }
                 None => self.say(&[expression]),
             }
-            self.say(&[if order.descending { " desc, " } else { ", " }]);
+            self.say(&[if order.descending { " desc" } else { "" }]);
         }
-        self.say(&[table.keys()]);
+        // Each column stands there once: with one of the key twice, SQLite sorts what comes in its order.
+        for key in (0..table.shape.keys).filter(|key| order.iter().all(|order| order.column != *key)) {
+            self.say(&[", ", table.expression(key)]);
+        }
     }
 
     fn limit<T>(&mut self, request: &Request<T>) {

@@ -10,15 +10,14 @@ pub(super) struct Names {
     table: String,
     columns: Vec<String>,
     selection: String,
-    keys: String,
 }
 
 impl Names {
     fn of(table: &Table) -> Names {
         let columns = table.shape.columns.iter().enumerate();
         let columns: Vec<String> = columns.map(|(at, column)| table.column(at, column)).collect();
-        let (selection, keys) = (columns.join(", "), columns[..table.shape.keys].join(", "));
-        Names { table: format!("main.{}", quote(&table.name)), columns, selection, keys }
+        let selection = columns.join(", ");
+        Names { table: format!("main.{}", quote(&table.name)), columns, selection }
     }
 }
 
@@ -35,11 +34,6 @@ impl Table {
     /// The expressions that select the type's columns in their order.
     pub(crate) fn selection(&self) -> &str {
         &self.names().selection
-    }
-
-    /// The key's columns, in their order.
-    pub(crate) fn keys(&self) -> &str {
-        &self.names().keys
     }
 
     /// The expression of one column: NULL if the file lacks it.

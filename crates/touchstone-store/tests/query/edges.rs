@@ -300,6 +300,41 @@ fn an_index_leads_to_what_a_denied_comparison_leaves() {
     assert_eq!(plan, ["SEARCH due USING INDEX due.due (due>? AND due<?)"]);
 }
 
+/// SQLite sorts what comes in its order where a column of the key is twice in it.
+#[test]
+fn rows_that_come_in_the_order_of_their_key_are_not_sorted() {
+    #[derive(Record, Clone, Debug, PartialEq)]
+    struct Version {
+        #[record(key)]
+        user: u64,
+        #[record(key)]
+        revision: u64,
+        data: u64,
+    }
+    #[derive(Record)]
+    struct Named {
+        #[record(key)]
+        name: String,
+        data: u64,
+    }
+    let (_directory, store) = opened();
+    let versions = (0..40).map(|at| Version { user: at % 4, revision: at / 4, data: at }).collect::<Vec<_>>();
+    store.insert_all(&versions).expect("they go in");
+    store.insert(&Named { name: "one".into(), data: 1 }).expect("it goes in");
+    let snapshot = store.snapshot().expect("it is readable");
+    let later = || snapshot.query::<Version>().filter(|row| row.user.eq(2).and(row.revision.gt(6)));
+    let up = || later().order(|row| row.revision.ascending()).limit(9);
+    let down = || later().order(|row| row.revision.descending()).order(|row| row.user.ascending());
+    let found = [7, 8, 9].map(|revision| Version { user: 2, revision, data: 4 * revision + 2 });
+    assert_eq!(up().all().expect("they are read"), found);
+    assert!(down().all().expect("they are read").iter().rev().eq(&found));
+    let named = snapshot.query::<Named>().order(|row| row.name.descending());
+    for explained in [up().explain(), down().explain(), named.explain()] {
+        let explained = explained.expect("it is explained");
+        assert!(explained.plan.iter().all(|line| !line.contains("ORDER BY")), "{explained:?}");
+    }
+}
+
 /// In trees of either kind, and of several levels.
 #[test]
 fn rows_that_are_left_out_first_are_passed_over() {

@@ -6,14 +6,15 @@ use crate::storage::{Client, Remembered};
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use std::sync::Arc;
 
 /// The device that asks, whose user may ask now. Its user stands in the request's extensions, for what reads the body.
 pub(super) struct Asking(pub(super) Client);
 
-impl FromRequestParts<App> for Asking {
+impl FromRequestParts<Arc<App>> for Asking {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Asking, Problem> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Asking, Problem> {
         let asking = async {
             let client = app.identity.client(&parts.headers).await?;
             app.admit(client)?;
@@ -32,10 +33,10 @@ pub(super) enum Downloading {
     Remembered(Remembered, HeaderMap),
 }
 
-impl FromRequestParts<App> for Downloading {
+impl FromRequestParts<Arc<App>> for Downloading {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Downloading, Problem> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Downloading, Problem> {
         let Some(remembered) = app.identity.remembered(&parts.headers) else {
             let Asking(client) = Asking::from_request_parts(parts, app).await?;
             return Ok(Downloading::Known(client));
@@ -50,10 +51,10 @@ impl FromRequestParts<App> for Downloading {
 /// Whoever asks may send a body.
 pub(super) struct Admitted;
 
-impl FromRequestParts<App> for Admitted {
+impl FromRequestParts<Arc<App>> for Admitted {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Admitted, Problem> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Admitted, Problem> {
         let admitted = app.identity.admit(&parts.headers).await;
         admitted.map(|()| Admitted).map_err(|problem| problem.before_body(&parts.headers))
     }

@@ -36,10 +36,10 @@ fn limit(request: &Request, app: &App) -> usize {
     if is_known { app.limits.body_bytes } else { app.limits.body_bytes.min(SMALL_BYTES_MAX) }
 }
 
-impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, app: &App) -> Result<Body<T>, Problem> {
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Body<T>, Problem> {
         let room = check_head(&request).and_then(|()| Room::begin(&request, app));
         let mut room = room.map_err(|problem| problem.before_body(request.headers()))?;
         let read = timeout(app.limits.body_time, read(request.into_body(), &mut room)).await;

@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Serialize;
+use std::sync::Arc;
 use utoipa::ToSchema;
 
 /// A user's devices.
@@ -63,7 +64,7 @@ impl Device {
         (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
     )
 )]
-pub(super) async fn devices(State(app): State<App>, headers: HeaderMap) -> Result<Response, Problem> {
+pub(super) async fn devices(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, Problem> {
     let account = app.identity.account(&headers, None).await?;
     app.allow(account)?;
     let known = app.storage.devices(account).await?;

@@ -13,6 +13,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use utoipa::ToSchema;
 
 /// Which versions are wanted.
@@ -99,7 +100,7 @@ async fn page_of(
     )
 )]
 pub(super) async fn download(
-    State(app): State<App>,
+    State(app): State<Arc<App>>,
     downloading: Downloading,
     wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Result<Response, Problem> {

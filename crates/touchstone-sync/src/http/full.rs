@@ -15,6 +15,7 @@ use axum::response::Response;
 use futures_util::{Stream, StreamExt, stream};
 use serde::Serialize;
 use std::io::{Error, Write};
+use std::sync::Arc;
 use utoipa::ToSchema;
 
 /// Objects of one range: what a stream keeps in memory.
@@ -51,7 +52,7 @@ enum Part {
         (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
     )
 )]
-pub(super) async fn full(State(app): State<App>, Asking(client): Asking) -> Result<Response, Problem> {
+pub(super) async fn full(State(app): State<Arc<App>>, Asking(client): Asking) -> Result<Response, Problem> {
     let standing = app.storage.standing(client.account()).await?;
     let mut response = json(Bytes::new());
     *response.body_mut() = Body::from_stream(parts(app, client.account(), standing));
@@ -60,7 +61,7 @@ pub(super) async fn full(State(app): State<App>, Asking(client): Asking) -> Resu
 
 /// The answer's bytes, and then none however often it is asked: what packs them asks again. Where the storage fails in the middle, the
 /// stream ends with an error, and so does the connection: what the client has is no JSON, and is not taken for everything.
-fn parts(app: App, account: Account, standing: Standing) -> impl Stream<Item = Result<Bytes, Error>> {
+fn parts(app: Arc<App>, account: Account, standing: Standing) -> impl Stream<Item = Result<Bytes, Error>> {
     stream::unfold(Part::Begin, move |part| {
         let (app, standing) = (app.clone(), standing.clone());
         async move {

@@ -3,6 +3,7 @@
 use super::App;
 use crate::problem::{Kind, Problem};
 use axum::extract::State;
+use std::sync::Arc;
 
 /// The process answers.
 #[utoipa::path(
@@ -25,7 +26,7 @@ pub(super) async fn alive() -> &'static str {
         (status = "5XX", description = "Why it takes none", body = Problem, content_type = "application/problem+json"),
     )
 )]
-pub(super) async fn ready(State(app): State<App>) -> Result<&'static str, Problem> {
+pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
     if app.ending.is_cancelled() {
         return Err(Problem::new(Kind::Busy, "the service is about to end"));
     }

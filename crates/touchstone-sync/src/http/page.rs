@@ -4,6 +4,7 @@ use super::App;
 use axum::Router;
 use axum::http::header;
 use axum::routing::get;
+use std::sync::Arc;
 
 /// The files of the page: path, type and contents.
 const FILES: [(&str, &str, &str); 4] = [
@@ -14,7 +15,7 @@ const FILES: [(&str, &str, &str); 4] = [
 ];
 
 /// The page's paths.
-pub(super) fn files() -> Router<App> {
+pub(super) fn files() -> Router<Arc<App>> {
     FILES.into_iter().fold(Router::new(), |router, (path, kind, contents)| {
         router.route(path, get(move || async move { ([(header::CONTENT_TYPE, kind)], contents) }))
     })

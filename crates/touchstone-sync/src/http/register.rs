@@ -11,6 +11,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use utoipa::ToSchema;
 
 /// A device of a user.
@@ -49,7 +50,7 @@ pub(super) struct Registered {
     )
 )]
 pub(super) async fn register(
-    State(app): State<App>,
+    State(app): State<Arc<App>>,
     headers: HeaderMap,
     _: Admitted,
     body: Body<Registration>,

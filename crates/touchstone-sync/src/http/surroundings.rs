@@ -5,18 +5,18 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
-use axum::middleware::{Next, from_fn, map_response};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use http_body_util::Limited;
 use metrics::{counter, gauge, histogram};
 use std::any::Any;
 use std::time::Instant;
+use tower::util::MapResponseLayer;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::decompression::RequestDecompressionLayer;
 use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
-use tower_http::set_header::SetResponseHeaderLayer;
 
 /// Bytes from which an answer is worth packing: what fits into a packet is not.
 const PACKED_FROM: u64 = 1_400;
@@ -41,28 +41,36 @@ const HEADERS: [(HeaderName, &str); 5] = [
 
 /// Surrounds the paths of a router. What is packed has at most `body_bytes` bytes, as what is not: the limit of unpacked bytes bounds no body that
 /// unpacks to nothing, and unpacking takes time for each of its parts.
+///
+/// The layers, the outermost first, are one to the router: it boxes each layer that it is given, and clones all of them for each one.
 pub fn surrounded(router: Router, body_bytes: usize) -> Router {
     let packed = SizeAbove::new(PACKED_FROM).and(NotForContentType::SSE);
-    let mut router = router
-        .layer(map_response(note_status))
-        .layer(CompressionLayer::new().compress_when(packed))
-        .layer(map_response(as_noted))
-        .layer(RequestDecompressionLayer::new().pass_through_unaccepted(true))
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn(move |request, next| measured(bounded(request, body_bytes), next)));
+    router.layer((
+        SetRequestIdLayer::new(REQUEST_ID, MakeRequestUuid),
+        PropagateRequestIdLayer::new(REQUEST_ID),
+        MapResponseLayer::new(with_headers),
+        from_fn(move |request, next| measured(bounded(request, body_bytes), next)),
+        CatchPanicLayer::custom(panicked),
+        RequestDecompressionLayer::new().pass_through_unaccepted(true),
+        MapResponseLayer::new(as_noted),
+        CompressionLayer::new().compress_when(packed),
+        MapResponseLayer::new(note_status),
+    ))
+}
+
+/// Adds those of [`HEADERS`] that a path has not set itself.
+fn with_headers<B>(mut response: Response<B>) -> Response<B> {
     for (name, value) in HEADERS {
-        router = router.layer(SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value)));
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
-    router
-        .layer(PropagateRequestIdLayer::new(REQUEST_ID))
-        .layer(SetRequestIdLayer::new(REQUEST_ID, MakeRequestUuid))
+    response
 }
 
 /// The status that a path has answered with.
 #[derive(Clone, Copy)]
 struct Answered(StatusCode);
 
-async fn note_status(mut response: Response) -> Response {
+fn note_status<B>(mut response: Response<B>) -> Response<B> {
     let status = response.status();
     response.extensions_mut().insert(Answered(status));
     response
@@ -70,7 +78,7 @@ async fn note_status(mut response: Response) -> Response {
 
 /// Gives the path's status back. What packs answers says 406 where a client takes no packing that there is, and neither the answer as
 /// it is; by then the path has done what it was asked to, and the answer is sent as it is.
-async fn as_noted(mut response: Response) -> Response {
+fn as_noted<B>(mut response: Response<B>) -> Response<B> {
     if let Some(Answered(status)) = response.extensions_mut().remove() {
         *response.status_mut() = status;
     }

@@ -13,6 +13,7 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::sync::Arc;
 use utoipa::ToSchema;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::schema::{AllOfBuilder, Schema};
@@ -100,7 +101,7 @@ pub(super) fn describe(document: &mut OpenApi) {
     )
 )]
 pub(super) async fn upload(
-    State(app): State<App>,
+    State(app): State<Arc<App>>,
     Asking(client): Asking,
     body: Body<Upload>,
 ) -> Result<Response, Problem> {

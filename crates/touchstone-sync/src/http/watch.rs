@@ -78,7 +78,7 @@ struct Described {
     )
 )]
 pub(super) async fn watch(
-    State(app): State<App>,
+    State(app): State<Arc<App>>,
     Asking(client): Asking,
     version: Version,
     leaving: Option<Extension<Leaving>>,
@@ -91,9 +91,9 @@ pub(super) async fn watch(
     let streaming = app.presence.streams(client);
     let watching = Watching {
         watch,
-        ending: app.ending,
+        ending: app.ending.clone(),
         who: app.identity.kept(&headers),
-        identity: app.identity,
+        identity: Arc::clone(&app.identity),
         client,
         alive: alive(),
         _streaming: streaming,
@@ -102,7 +102,7 @@ pub(super) async fn watch(
     let kind = [(header::CONTENT_TYPE, "text/event-stream")];
     Ok(match leaving {
         Some(Extension(leaving)) if version == Version::HTTP_11 => {
-            let body = Body::from_stream(leave(leaving, watching, app.streaming));
+            let body = Body::from_stream(leave(leaving, watching, app.streaming.clone()));
             (kind, [(header::CONNECTION, "close")], body).into_response()
         }
         _ => (kind, Body::from_stream(stay(watching))).into_response(),

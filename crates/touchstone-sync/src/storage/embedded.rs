@@ -1,6 +1,7 @@
 //! The default: one file of the reference store, in the service's own process.
 
 mod apply;
+mod devices;
 mod forget;
 pub(crate) mod group;
 mod hub;
@@ -17,6 +18,7 @@ use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
 use crate::clock::ServiceTime;
 use crate::token::TokenHash;
 use async_trait::async_trait;
+use devices::Devices;
 use group::Writer;
 use hub::Hub;
 use schema::{DeviceRow, TokenRow, UserRow, VersionRow};
@@ -42,6 +44,7 @@ struct Inner {
     store: Store,
     writer: Writer,
     hub: Hub,
+    devices: Devices,
     time: ServiceTime,
     /// Writes beside those of the writer that may wait together.
     turns: Semaphore,
@@ -103,6 +106,7 @@ impl Embedded {
                 store,
                 writer,
                 hub,
+                devices: Devices::default(),
                 time,
                 turns: Semaphore::new(TURNS),
                 is_full: AtomicBool::new(false),
@@ -219,15 +223,20 @@ impl Storage for Embedded {
     }
 
     async fn client(&self, account: Account, device: &str) -> Result<Option<Client>> {
-        let key = (account.user, device.to_owned());
-        let known = self.read(|snapshot| snapshot.get::<DeviceRow>(&key))?;
-        Ok(known.map(|device| Client { account, device: device.number }))
+        self.inner.devices.find(Some(account), device, || {
+            let key = (account.user, device.to_owned());
+            let known = self.read(|snapshot| snapshot.get::<DeviceRow>(&key))?;
+            Ok(known.map(|device| Client { account, device: device.number }))
+        })
     }
 
     async fn client_named(&self, device: &str) -> Result<Option<Client>> {
-        let known =
-            self.read(|snapshot| snapshot.query::<DeviceRow>().filter(|row| row.name.eq(device)).first())?;
-        Ok(known.map(|known| Client { account: Account { user: known.user }, device: known.number }))
+        self.inner.devices.find(None, device, || {
+            let named =
+                |snapshot: &Snapshot| snapshot.query::<DeviceRow>().filter(|row| row.name.eq(device)).first();
+            let known = self.read(named)?;
+            Ok(known.map(|known| Client { account: Account { user: known.user }, device: known.number }))
+        })
     }
 
     async fn user_named(&self, name: &str) -> Result<Option<Account>> {

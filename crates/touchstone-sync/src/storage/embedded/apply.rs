@@ -41,7 +41,7 @@ pub(super) fn apply(
     now: i64,
 ) -> Result<std::result::Result<Uploaded, Refusal>> {
     let id = client.account.user;
-    let Some(user) = transaction.get::<UserRow>(&id)? else { return Ok(Err(Refusal::UnknownUser)) };
+    let Some(mut user) = transaction.get::<UserRow>(&id)? else { return Ok(Err(Refusal::UnknownUser)) };
     if let Some(refusal) = other_history(&user, upload.history.as_deref()) {
         return Ok(Err(refusal));
     }
@@ -57,7 +57,8 @@ pub(super) fn apply(
         write(transaction, client, &step, now)?;
     }
     if decided.revision != user.revision {
-        transaction.update::<UserRow>(&id, |user| user.revision = decided.revision)?;
+        user.revision = decided.revision;
+        transaction.replace(&user)?;
     }
     Ok(Ok(decided.told()))
 }

@@ -1,13 +1,11 @@
 //! Devices that were looked up before. The next download of such a device is one statement, and so one round trip: it checks the token and
 //! the device again, and reads the page. The service trusts nothing that it remembers.
 
+use crate::limits::DEVICES_AT_HAND;
 use crate::storage::{Client, Remembered};
 use crate::token::TokenHash;
 use quick_cache::sync::Cache;
 use std::sync::Arc;
-
-/// Devices that are remembered, those that asked last.
-const DEVICES: usize = 100_000;
 
 /// The names in a request: its token, if the service asks for one, and its device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +21,7 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn new() -> Memory {
-        Memory { devices: Cache::new(DEVICES) }
+        Memory { devices: Cache::new(DEVICES_AT_HAND) }
     }
 
     /// Remembers the device that a look-up has found, and forgets one that it has not found.
