@@ -53,7 +53,7 @@ const NO_LIMITS: [&str; 28] = [
     "ATTEMPTS",
     "BYTES",
     "CONNECTIONS_MAX",
-    "DEVICES",
+    "DEVICES_AT_HAND",
     "FORGET_EVERY",
     "GROUP",
     "LISTEN_EVERY",
