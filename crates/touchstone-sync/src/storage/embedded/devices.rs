@@ -1,5 +1,6 @@
-//! Devices that were found before. A device has its name and its number for as long as its store lives, so one that was found is found again,
-//! and need not be read for each request. What may end, such as a token, is read each time.
+//! Devices that were found before. A device of a user keeps its name and its number for as long as its store lives, so it need not be read for
+//! each request. What may end, such as a token, is read each time. Of a name that devices of several users have, asked for without a
+//! user, the one that was found first is found again: an [`Identity`](crate::identity::Identity) that asks so has no such names.
 
 use crate::limits::DEVICES_AT_HAND;
 use crate::storage::{Account, Client};
