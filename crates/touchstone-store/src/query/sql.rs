@@ -194,15 +194,11 @@ impl<'q> Sql<'q> {
         if request.order.is_empty() {
             return Ok(());
         }
-        let keys = 0..table.shape.keys;
-        let indexed =
-            |column: &usize| !keys.contains(column) && table.shape.columns[*column].index != Index::None;
+        let (keys, columns) = (table.shape.keys, table.shape.columns);
+        let indexed = |column: &usize| *column >= keys && columns[*column].index != Index::None;
         let is_by_index = request.node()?.is_some_and(|node| node.columns().iter().any(indexed));
-        for key in keys.clone() {
-            if is_by_index || request.order.iter().all(|order| order.column != key) {
-                self.say(&[", ", table.expression(key)]);
-            }
-        }
+        let is_wanted = |key: &usize| is_by_index || request.order.iter().all(|order| order.column != *key);
+        (0..keys).filter(is_wanted).for_each(|key| self.say(&[", ", table.expression(key)]));
         Ok(())
     }
 
