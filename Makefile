@@ -96,9 +96,9 @@ tools-sanitize: tools
 sync:
 	cargo build --profile deploy --locked --target-dir target --package touchstone-sync
 
-# Nothing of it is optimised: in a fresh clone nearly all of the time to a first answer is the build.
+# In a fresh clone nearly all of the time to a first answer is the build: nothing of it is optimised, and it has no PostgreSQL and no TLS.
 serve:
-	cargo build --profile try --locked --target-dir target --package touchstone-sync
+	CFLAGS="$(CFLAGS) -O0" cargo build --profile try --no-default-features --locked --target-dir target --package touchstone-sync
 	target/try/touchstone-sync serve
 
 build:
@@ -115,6 +115,7 @@ format:
 
 lint:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --package touchstone-sync --no-default-features --locked -- -D warnings
 	cargo clippy --workspace --all-targets --all-features --locked --manifest-path $(KIT_RUST) $(TESTED) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_CIPHER) $(TESTED) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_NATIVE_DB) $(TESTED) -- -D warnings

@@ -15,9 +15,10 @@ use touchstone_store::Store;
 use touchstone_sync::http::App;
 use touchstone_sync::identity::Tokens;
 use touchstone_sync::limits::Limits;
-use touchstone_sync::serve::{Signals, Tls, serve};
+use touchstone_sync::serve::{Signals, serve};
 use touchstone_sync::storage::Storage;
 use touchstone_sync::storage::embedded::Embedded;
+use touchstone_sync::tls::Tls;
 use touchstone_sync::token::Token;
 use touchstone_sync_client::{ErrorKind, Options, Replica, Service};
 
@@ -47,8 +48,8 @@ impl Secured {
         let listening = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("https://{}", listening.local_addr().unwrap());
         let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| folder.path().join(name));
-        let tls = Some(Tls { certificate, key });
-        runtime.spawn(async move { serve(app, listening, tls, Signals::catch()?).await });
+        let tls = runtime.block_on(Tls::read(&certificate, &key)).unwrap();
+        runtime.spawn(async move { serve(app, listening, Some(tls), Signals::catch()?).await });
         Secured { _runtime: runtime, address, token: token.reveal().to_owned(), folder }
     }
 

@@ -4,13 +4,13 @@ mod admin;
 mod backup;
 mod open;
 mod owner;
+mod postgres;
 mod serve;
 mod token;
 
 use crate::limits::CONNECTIONS;
 use crate::storage::Storage;
 use crate::storage::embedded::Embedded;
-use crate::storage::postgres::Postgres;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ColorChoice, CommandFactory, Parser, Subcommand};
 use std::io::{ErrorKind, Write};
@@ -96,9 +96,7 @@ impl Kept {
     /// Opens what is kept, to serve it.
     async fn serve(&self) -> Result<Arc<dyn Storage>> {
         if let Some(url) = self.url() {
-            let strict = matches!(self.durability, Class::Strict);
-            let postgres = Postgres::to_serve(url, self.connections(), strict).await;
-            return Ok(Arc::new(postgres.with_context(|| self.not_opened())?));
+            return self.postgres(url, Some(self.durability)).await;
         }
         let embedded = Embedded::to_serve(self.store(true)?);
         Ok(Arc::new(embedded.with_context(|| self.not_opened())?))
@@ -116,14 +114,14 @@ impl Kept {
 
     async fn beside(&self, create: bool) -> Result<Arc<dyn Storage>> {
         if let Some(url) = self.url() {
-            let postgres = Postgres::connect(url, self.connections()).await;
-            return Ok(Arc::new(postgres.with_context(|| self.not_opened())?));
+            return self.postgres(url, None).await;
         }
         Ok(Arc::new(Embedded::new(self.store(create)?)?))
     }
 
-    fn connections(&self) -> usize {
-        self.connections.clamp(1, CONNECTIONS_MAX)
+    async fn postgres(&self, url: &str, served: Option<Class>) -> Result<Arc<dyn Storage>> {
+        let connections = self.connections.clamp(1, CONNECTIONS_MAX);
+        postgres::open(url, connections, served).await.with_context(|| self.not_opened())
     }
 
     fn not_opened(&self) -> String {

@@ -35,9 +35,11 @@ fn socket(tcp: TcpStream) -> io::Result<Socket> {
 }
 
 /// Accepts what TLS is spoken over.
+#[cfg(feature = "tls")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plain;
 
+#[cfg(feature = "tls")]
 impl<S> Accept<TcpStream, S> for Plain {
     type Stream = Socket;
     type Service = S;

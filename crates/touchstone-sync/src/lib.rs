@@ -4,6 +4,10 @@
 //! reference store.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(feature = "postgres"),
+    allow(dead_code, reason = "the guide's tables and PostgreSQL use the rest")
+)]
 
 pub mod change;
 pub mod clock;
@@ -15,8 +19,10 @@ pub mod identity;
 pub mod limits;
 pub(crate) mod presence;
 pub mod problem;
+#[cfg(feature = "postgres")]
 pub mod reference;
 pub mod serve;
 pub mod storage;
+pub mod tls;
 pub mod token;
 pub mod upkeep;

@@ -1,12 +1,11 @@
 //! The service's life: it listens, answers, and ends when it is asked to, with everything answered that it had accepted.
 
-use crate::connection::{MayLeave, Plain};
+use crate::connection::MayLeave;
 use crate::http::{App, allowing, router, surrounded};
+use crate::tls::Tls;
 use anyhow::{Context, Result};
-use axum_server::tls_rustls::RustlsConfig;
 use axum_server::{Handle, Server};
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
@@ -28,15 +27,6 @@ const STREAMS_END_WITHIN: Duration = Duration::from_secs(1);
 
 /// How often a client of HTTP/2 is asked whether it is there.
 const ALIVE_EVERY: Duration = Duration::from_secs(20);
-
-/// A certificate and its key, in PEM.
-#[derive(Clone, Debug)]
-pub struct Tls {
-    /// The certificate, with those between it and its root.
-    pub certificate: PathBuf,
-    /// Its private key.
-    pub key: PathBuf,
-}
 
 /// SIGINT and SIGTERM. From here on they end the service in order; before, they kill the process.
 #[derive(Debug)]
@@ -65,7 +55,7 @@ impl Signals {
 /// Answers on a socket that listens, until SIGINT or SIGTERM, or until [`App::end`] is called.
 ///
 /// # Errors
-/// When the socket cannot be used, or the certificate cannot be read.
+/// When the socket cannot be used.
 pub async fn serve(app: App, listening: TcpListener, tls: Option<Tls>, signals: Signals) -> Result<()> {
     listening.set_nonblocking(true).context("the socket that listens cannot be used")?;
     let handle = Handle::new();
@@ -78,16 +68,7 @@ pub async fn serve(app: App, listening: TcpListener, tls: Option<Tls>, signals: 
             let server = axum_server::from_tcp(listening)?.acceptor(MayLeave);
             patient(server.handle(handle)).serve(service).await?;
         }
-        Some(Tls { certificate, key }) => {
-            let _ = rustls::crypto::ring::default_provider().install_default();
-            let read = RustlsConfig::from_pem_file(&certificate, &key).await;
-            let config = read.with_context(|| {
-                format!("cannot read the certificate {} and its key {}", certificate.display(), key.display())
-            })?;
-            let server = axum_server::from_tcp_rustls(listening, config)?;
-            let server = server.map(|tls| tls.acceptor(Plain));
-            patient(server.handle(handle)).serve(service).await?;
-        }
+        Some(tls) => patient(tls.server(listening)?.handle(handle)).serve(service).await?,
     }
     // Streams that have left their connections end with the service, and say so to their clients.
     streaming.close();

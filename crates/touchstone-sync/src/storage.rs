@@ -9,6 +9,7 @@
 pub(crate) mod decide;
 pub mod embedded;
 mod gather;
+#[cfg(feature = "postgres")]
 pub mod postgres;
 mod watching;
 

@@ -91,6 +91,8 @@ fn a_service_that_cannot_begin_says_why() {
         ),
         (vec!["serve", "--remember=-1h", "--store", store], 64, "--remember"),
         (vec!["serve", "--log", "=,=", "--store", store], 64, "--log"),
+        (vec!["serve", "--log", "debgu", "--store", store], 64, "`--log debgu` is no level"),
+        (vec!["serve", "--log", "info,hyper=loud", "--store", store], 64, "--log"),
         (vec!["token", "revoke", "nothing", "--store", store], 64, "there is no token"),
         (vec!["token", "create", "--user", " ", "--store", store], 64, "user's name"),
         (vec!["token", "create", "--user", "ada", "--expires=-1h", "--store", store], 64, "no time to come"),

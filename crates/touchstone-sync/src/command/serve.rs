@@ -4,8 +4,9 @@ use super::Kept;
 use crate::http::{App, Origin};
 use crate::identity::Tokens;
 use crate::limits::{Limits, REMEMBER};
-use crate::serve::{LISTEN_WITHIN, Signals, Tls, serve};
+use crate::serve::{LISTEN_WITHIN, Signals, serve};
 use crate::storage::Storage;
+use crate::tls::Tls;
 use crate::upkeep;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
@@ -19,7 +20,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
 
 /// How often an address is tried that is in use.
 const LISTEN_EVERY: Duration = Duration::from_millis(10);
@@ -57,7 +59,7 @@ pub(super) struct Serve {
     /// Threads that answer; as many as there are processors, unless said
     #[arg(long, value_name = "NUMBER", env = "TOUCHSTONE_SYNC_THREADS")]
     threads: Option<usize>,
-    /// What is logged: `warn`, `info`, `debug` with a line for each request, or a filter of the crate `tracing-subscriber`
+    /// What is logged: `warn`, `info`, `debug` with a line for each request; parts of the program may have levels of their own, as `info,hyper=debug`
     #[arg(long, value_name = "LEVEL", default_value = "info", env = "TOUCHSTONE_SYNC_LOG")]
     log: String,
     #[command(flatten)]
@@ -101,15 +103,28 @@ fn listen(address: SocketAddr) -> Result<TcpListener> {
     }
 }
 
+/// The level, and the levels of parts of the program, as `info,hyper=debug` has them. A part without a level is none: it is more often a level that
+/// is misspelled.
+fn levels(text: &str) -> Option<Targets> {
+    let named = |level: &str| level.parse::<LevelFilter>().ok().filter(|_| !level.is_empty());
+    text.split(',').try_fold(Targets::new(), |levels, directive| match directive.trim().split_once('=') {
+        None => Some(levels.with_default(named(directive.trim())?)),
+        Some((part, level)) if !part.is_empty() => Some(levels.with_target(part, named(level)?)),
+        Some(_) => None,
+    })
+}
+
 impl Serve {
     pub(super) fn run(self) -> Result<()> {
         self.log()?;
         let remember = Duration::try_from(self.remember);
         let remember =
             remember.map_err(|_| anyhow!("`--remember` is less than no time: give one such as `2160h`"))?;
-        let tls = self.certificate.clone().zip(self.key.clone());
-        let tls = tls.map(|(certificate, key)| Tls { certificate, key });
         let runtime = self.runtime()?;
+        let tls = match self.certificate.as_ref().zip(self.key.as_ref()) {
+            Some((certificate, key)) => Some(runtime.block_on(Tls::read(certificate, key))?),
+            None => None,
+        };
         let storage = runtime.block_on(self.kept.serve())?;
         let limits = Limits {
             user_rate: self.user_rate,
@@ -153,13 +168,16 @@ impl Serve {
 
     /// Lines for people on a terminal, JSON for those who collect them.
     fn log(&self) -> Result<()> {
-        let filter = EnvFilter::try_new(&self.log);
-        let filter = filter.with_context(|| format!("`--log {}` is no level and no filter", self.log))?;
-        let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+        let levels = levels(&self.log).with_context(|| {
+            format!("`--log {}` is no level: give one such as `warn` or `info,hyper=debug`", self.log)
+        })?;
+        let log = tracing_subscriber::registry().with(levels);
+        let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
         if std::io::stderr().is_terminal() {
-            log.with_ansi(std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())).init();
+            let is_coloured = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+            log.with(lines.with_ansi(is_coloured)).init();
         } else {
-            log.json().flatten_event(true).init();
+            log.with(lines.json().flatten_event(true)).init();
         }
         Ok(())
     }

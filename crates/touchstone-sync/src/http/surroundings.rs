@@ -7,12 +7,13 @@ use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
 use http_body_util::Limited;
 use metrics::{counter, gauge, histogram};
 use std::any::Any;
+use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 use tower::util::MapResponseLayer;
-use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::decompression::RequestDecompressionLayer;
@@ -50,7 +51,6 @@ pub fn surrounded(router: Router, body_bytes: usize) -> Router {
         PropagateRequestIdLayer::new(REQUEST_ID),
         MapResponseLayer::new(with_headers),
         from_fn(move |request, next| measured(bounded(request, body_bytes), next)),
-        CatchPanicLayer::custom(panicked),
         RequestDecompressionLayer::new().pass_through_unaccepted(true),
         MapResponseLayer::new(as_noted),
         CompressionLayer::new().compress_when(packed),
@@ -129,7 +129,8 @@ async fn measured(request: Request, next: Next) -> Response {
     let method = method.to_owned();
     let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
     let under_way = UnderWay::begin();
-    let response = next.run(request).await;
+    let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let response = answered.unwrap_or_else(panicked);
     drop(under_way);
     let (took, status) = (began.elapsed(), response.status());
     let labels =
@@ -143,4 +144,34 @@ async fn measured(request: Request, next: Next) -> Response {
         tracing::debug!(request = id, method, path, status, micros, "answered");
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{REQUEST_ID, surrounded};
+    use axum::Router;
+    use axum::body::Body;
+    use axum::http::{Request, StatusCode, header};
+    use axum::routing::get;
+    use http_body_util::BodyExt;
+    use tower::ServiceExt;
+
+    async fn panics() -> StatusCode {
+        panic!("of the inside")
+    }
+
+    /// A request that panics is answered as any other: its client sees a problem with the request's id, and nothing of the mistake.
+    #[tokio::test]
+    async fn a_request_that_panics_is_answered() {
+        let router = surrounded(Router::new().route("/panics", get(panics)), 1_000);
+        let request = Request::get("/panics").body(Body::empty()).expect("it is a request");
+        let answer = router.oneshot(request).await.expect("a router always answers");
+        assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(answer.headers().contains_key(REQUEST_ID));
+        assert_eq!(answer.headers()[header::CONTENT_TYPE], "application/problem+json");
+        assert_eq!(answer.headers()[header::CACHE_CONTROL], "no-store");
+        let body = answer.into_body().collect().await.expect("the body is whole").to_bytes();
+        let body = std::str::from_utf8(&body).expect("it is JSON");
+        assert!(body.contains("its log says which") && !body.contains("of the inside"), "{body}");
+    }
 }
