@@ -97,7 +97,7 @@ sync:
 	cargo build --profile deploy --locked --target-dir target --package touchstone-sync
 
 # In a fresh clone nearly all of the time to a first answer is the build: nothing of it is optimised, and it has
-# none of the crate's features, which are PostgreSQL, TLS and Zstandard.
+# none of the crate's features, which are metrics, PostgreSQL, TLS and Zstandard.
 serve:
 	CFLAGS="$(CFLAGS) -O0" cargo build --profile try --no-default-features --locked --target-dir target --package touchstone-sync
 	target/try/touchstone-sync serve

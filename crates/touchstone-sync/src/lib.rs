@@ -19,6 +19,7 @@ pub mod identity;
 pub mod limits;
 pub(crate) mod presence;
 pub mod problem;
+pub mod prometheus;
 #[cfg(feature = "postgres")]
 pub mod reference;
 pub mod serve;

@@ -4,6 +4,7 @@ use super::Kept;
 use crate::http::{App, Origin};
 use crate::identity::Tokens;
 use crate::limits::{Limits, REMEMBER};
+use crate::prometheus::Metrics;
 use crate::serve::{LISTEN_WITHIN, Signals, serve};
 use crate::storage::Storage;
 use crate::tls::Tls;
@@ -12,7 +13,6 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use futures_util::FutureExt;
 use jiff::SignedDuration;
-use metrics_exporter_prometheus::PrometheusHandle;
 use std::io::{ErrorKind, IsTerminal};
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroU32;
@@ -67,8 +67,8 @@ pub(super) struct Serve {
 }
 
 /// Tells metrics, until it cannot.
-async fn told(handle: PrometheusHandle, listening: TcpListener) {
-    if let Err(error) = upkeep::tell(handle, listening).await {
+async fn told(metrics: Metrics, listening: TcpListener) {
+    if let Err(error) = metrics.tell(listening).await {
         tracing::error!("metrics are told no more: {error:#}");
     }
 }
@@ -125,6 +125,10 @@ impl Serve {
             Some((certificate, key)) => Some(runtime.block_on(Tls::read(certificate, key))?),
             None => None,
         };
+        let metrics = match self.metrics {
+            Some(address) => Some((Metrics::measure()?, address)),
+            None => None,
+        };
         let storage = runtime.block_on(self.kept.serve())?;
         let limits = Limits {
             user_rate: self.user_rate,
@@ -135,10 +139,10 @@ impl Serve {
         let app = App::new(Arc::clone(&storage), Arc::new(Tokens::of(Arc::clone(&storage))), limits);
         let app = app.allowing(self.allow_origin.clone());
         let listening = listen(self.listen)?;
-        if let Some(address) = self.metrics {
+        if let Some((metrics, address)) = metrics {
             let told_at = listen(address)?;
             tracing::info!("metrics are told at http://{}/metrics", told_at.local_addr()?);
-            runtime.spawn(told(upkeep::measure()?, told_at));
+            runtime.spawn(told(metrics, told_at));
         }
         // A service that has said that it serves ends with all that it has accepted, however soon it is told to.
         let signals = runtime.block_on(async { Signals::catch() })?;
