@@ -76,7 +76,7 @@ struct Kept {
     )]
     store: PathBuf,
     /// Connections to PostgreSQL at most
-    #[arg(long, value_name = "NUMBER", default_value_t = CONNECTIONS, env = "TOUCHSTONE_SYNC_CONNECTIONS")]
+    #[arg(long, value_name = "NUMBER", default_value_t = CONNECTIONS, hide = cfg!(not(feature = "postgres")), env = "TOUCHSTONE_SYNC_CONNECTIONS")]
     connections: usize,
     /// What an acknowledged upload survives
     #[arg(long, value_name = "CLASS", default_value = "consistent", env = "TOUCHSTONE_SYNC_DURABILITY")]

@@ -4,10 +4,6 @@
 //! reference store.
 
 #![forbid(unsafe_code)]
-#![cfg_attr(
-    not(feature = "postgres"),
-    allow(dead_code, reason = "the guide's tables and PostgreSQL use the rest")
-)]
 
 pub mod change;
 pub mod clock;

@@ -68,8 +68,10 @@ pub(crate) struct Said {
     pub(crate) status: StatusCode,
     title: &'static str,
     /// When it is told, for the guide.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "the guide is of the whole program"))]
     pub(crate) meaning: &'static str,
     /// What a client does about it, for the guide.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "the guide is of the whole program"))]
     pub(crate) remedy: &'static str,
 }
 

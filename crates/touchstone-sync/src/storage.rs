@@ -53,7 +53,9 @@ impl Client {
 pub struct Remembered {
     client: Client,
     /// The token that it was found by; none where its name alone was asked for.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "PostgreSQL alone remembers devices"))]
     token: Option<TokenHash>,
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "PostgreSQL alone remembers devices"))]
     device: Arc<str>,
 }
 

@@ -33,10 +33,10 @@ pub(super) struct Serve {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", env = "TOUCHSTONE_SYNC_LISTEN")]
     listen: SocketAddr,
     /// The certificate, in PEM; with it the service speaks TLS
-    #[arg(long, value_name = "FILE", requires = "key", env = "TOUCHSTONE_SYNC_CERTIFICATE")]
+    #[arg(long, value_name = "FILE", requires = "key", hide = cfg!(not(feature = "tls")), env = "TOUCHSTONE_SYNC_CERTIFICATE")]
     certificate: Option<PathBuf>,
     /// The certificate's private key, in PEM
-    #[arg(long, value_name = "FILE", requires = "certificate", env = "TOUCHSTONE_SYNC_KEY")]
+    #[arg(long, value_name = "FILE", requires = "certificate", hide = cfg!(not(feature = "tls")), env = "TOUCHSTONE_SYNC_KEY")]
     key: Option<PathBuf>,
     /// Requests that the devices of a user may send in a second; as many as there are, unless said
     #[arg(long, value_name = "NUMBER", env = "TOUCHSTONE_SYNC_USER_RATE")]
@@ -51,7 +51,7 @@ pub(super) struct Serve {
     #[arg(long, value_name = "TIME", default_value = REMEMBER, env = "TOUCHSTONE_SYNC_REMEMBER")]
     remember: SignedDuration,
     /// The address and the port to tell metrics at, at the path `/metrics`; nowhere, unless said
-    #[arg(long, value_name = "ADDRESS", env = "TOUCHSTONE_SYNC_METRICS")]
+    #[arg(long, value_name = "ADDRESS", hide = cfg!(not(feature = "prometheus")), env = "TOUCHSTONE_SYNC_METRICS")]
     metrics: Option<SocketAddr>,
     /// An origin whose pages may ask from a browser, such as `https://notes.example.org`, or `null` for files; may be said again
     #[arg(long, value_name = "ORIGIN", value_delimiter = ',', env = "TOUCHSTONE_SYNC_ALLOW_ORIGIN")]
@@ -59,7 +59,7 @@ pub(super) struct Serve {
     /// Threads that answer; as many as there are processors, unless said
     #[arg(long, value_name = "NUMBER", env = "TOUCHSTONE_SYNC_THREADS")]
     threads: Option<usize>,
-    /// What is logged: `warn`, `info`, `debug` with a line for each request; parts of the program may have levels of their own, as `info,hyper=debug`
+    /// What is logged: `warn`, `info`, `debug` with a line for each request; parts of the program may have levels of their own, as `info,h2=debug`
     #[arg(long, value_name = "LEVEL", default_value = "info", env = "TOUCHSTONE_SYNC_LOG")]
     log: String,
     #[command(flatten)]
@@ -103,13 +103,16 @@ fn listen(address: SocketAddr) -> Result<TcpListener> {
     }
 }
 
-/// The level, and the levels of parts of the program, as `info,hyper=debug` has them. A part without a level is none: it is more often a level that
+/// The level, and the levels of parts of the program, as `info,h2=debug` has them. A part without a level is refused: it is more often a level that
 /// is misspelled.
 fn levels(text: &str) -> Option<Targets> {
     let named = |level: &str| level.parse::<LevelFilter>().ok().filter(|_| !level.is_empty());
+    let is_part = |part: &str| part.chars().all(|one| one.is_ascii_alphanumeric() || "_-:.".contains(one));
     text.split(',').try_fold(Targets::new(), |levels, directive| match directive.trim().split_once('=') {
         None => Some(levels.with_default(named(directive.trim())?)),
-        Some((part, level)) if !part.is_empty() => Some(levels.with_target(part, named(level)?)),
+        Some((part, level)) if !part.is_empty() && is_part(part) => {
+            Some(levels.with_target(part, named(level)?))
+        }
         Some(_) => None,
     })
 }
@@ -173,7 +176,7 @@ impl Serve {
     /// Lines for people on a terminal, JSON for those who collect them.
     fn log(&self) -> Result<()> {
         let levels = levels(&self.log).with_context(|| {
-            format!("`--log {}` is no level: give one such as `warn` or `info,hyper=debug`", self.log)
+            format!("`--log {}` is no level: give one such as `warn` or `info,h2=debug`", self.log)
         })?;
         let log = tracing_subscriber::registry().with(levels);
         let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);

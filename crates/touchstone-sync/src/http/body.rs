@@ -27,8 +27,12 @@ pub(super) struct Body<T> {
 /// Bytes of a body whose user is not known before it is read: it names a device.
 pub(crate) const SMALL_BYTES_MAX: usize = 8 << 10;
 
-/// How a body may be packed.
-const PACKED: &str = if cfg!(feature = "zstd") { "`gzip`, as `zstd`" } else { "`gzip`" };
+/// What a client does about a packing that is not known.
+const KNOWN: &str = if cfg!(feature = "zstd") {
+    "send it as `gzip`, as `zstd`, or as it is"
+} else {
+    "send it as `gzip`, or as it is"
+};
 
 /// Bytes of room that a body takes at least when it turns out to need more.
 const PIECE_BYTES: usize = 16 << 10;
@@ -103,7 +107,7 @@ fn check_head(request: &Request) -> Result<(), Problem> {
     if let Some(packed) =
         header(header::CONTENT_ENCODING).filter(|packed| !packed.eq_ignore_ascii_case("identity"))
     {
-        let detail = format!("the body is packed as `{packed}`: send it as {PACKED}, or as it is");
+        let detail = format!("the body is packed as `{packed}`: {KNOWN}");
         return Err(Problem::new(Kind::MediaType, detail));
     }
     let given = header(header::CONTENT_TYPE);
