@@ -271,7 +271,7 @@ impl Session {
         parameters: &Cells<'_>,
         run: impl FnOnce(&mut Bound<'_>) -> Result<R>,
     ) -> Result<R> {
-        self.held(sql).with(|| self.connection.prepare(sql), |statement| statement.bound(parameters, run))
+        self.held(sql).take(|| self.connection.prepare(sql))?.get().bound(parameters, run)
     }
 
     /// The cache entry of a query's statement.

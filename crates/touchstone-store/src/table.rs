@@ -29,19 +29,34 @@ const COLLECTION: &str = "touchstone_collection";
 pub(crate) struct Held(Cell<Option<Statement>>);
 
 impl Held {
+    /// Takes the statement out, until the returned value is dropped.
     #[inline]
-    pub(crate) fn with<R>(
-        &self,
-        make: impl FnOnce() -> Result<Statement>,
-        run: impl FnOnce(&mut Statement) -> Result<R>,
-    ) -> Result<R> {
-        let mut statement = match self.0.take() {
+    pub(crate) fn take(&self, make: impl FnOnce() -> Result<Statement>) -> Result<Taken<'_>> {
+        let statement = match self.0.take() {
             Some(statement) => statement,
             None => make()?,
         };
-        let result = run(&mut statement);
-        self.0.set(Some(statement));
-        result
+        Ok(Taken { place: self, statement: Some(statement) })
+    }
+}
+
+/// A held statement that is taken out.
+pub(crate) struct Taken<'h> {
+    place: &'h Held,
+    statement: Option<Statement>,
+}
+
+impl Taken<'_> {
+    #[inline]
+    pub(crate) fn get(&mut self) -> &mut Statement {
+        self.statement.as_mut().expect("it is put back at the end")
+    }
+}
+
+impl Drop for Taken<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.place.0.set(self.statement.take());
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn attach_unlocked(connection: &Connection, path: &Path, options: &Op
     let mut values = Cells::default();
     values.text(&address);
     values.blob(&key);
-    connection.prepare("attach ?1 as old key ?2")?.bound(&values, |statement| statement.run())
+    connection.prepare("attach ?1 as old key ?2")?.run_with(&values).map(drop)
 }
 
 /// Copies the schema `old` into a new file, which gets the key of the connection's main file.

@@ -53,11 +53,12 @@ impl BusyHandler {
         self.left.set(Some(limit));
     }
 
-    /// Does work in which the connection waits for no lock: it fails at once if another connection has the lock.
-    pub(crate) fn without<R>(&self, work: impl FnOnce() -> R) -> R {
-        let _hasty = Hasty(&self.is_hasty);
+    /// Until the returned value is dropped, the connection waits for no lock: a statement fails at once if another
+    /// connection has the lock.
+    #[inline]
+    pub(crate) fn no_wait(&self) -> NoWait<'_> {
         self.is_hasty.set(true);
-        work()
+        NoWait(&self.is_hasty)
     }
 
     /// From now on the connection gives other processes a hint when it waits.
@@ -98,10 +99,11 @@ impl BusyHandler {
     }
 }
 
-/// Ends the haste, even if the work panics.
-struct Hasty<'p>(&'p Cell<bool>);
+/// A time in which the connection waits for no lock.
+pub(crate) struct NoWait<'b>(&'b Cell<bool>);
 
-impl Drop for Hasty<'_> {
+impl Drop for NoWait<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.0.set(false);
     }

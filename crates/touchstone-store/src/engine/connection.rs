@@ -15,9 +15,9 @@ use crate::types::error::{Error, Result};
 use crate::types::options::{Durability, Options};
 use libsqlite3_sys as ffi;
 use rusqlite::InterruptHandle;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
-use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
@@ -54,6 +54,8 @@ pub(crate) struct Connection {
     feeds: RefCell<HashMap<usize, Rc<BatchInsert>>>,
     /// Dropped after the connection, whose busy handler it is.
     pub(crate) busy_handler: Box<BusyHandler>,
+    /// Dropped after the connection, whose WAL hook counts in it.
+    commits: Box<Cell<u32>>,
     /// Dropped after the connection, whose authorizer uses it.
     pub(super) guard: Box<Guard>,
 }
@@ -220,15 +222,26 @@ impl Connection {
             raw: Own { raw: ManuallyDrop::new(raw), origin: Origin::here() },
             feeds: RefCell::default(),
             busy_handler: BusyHandler::new(options.busy_timeout),
+            commits: Box::default(),
             guard: Box::default(),
         };
-        // SAFETY: one thread has the connection at a time, and the connection is dropped before its busy handler.
-        unsafe { connection.busy_handler.teach(connection.handle()) };
+        connection.set_callbacks();
         configure(&connection.raw, options)?;
         if let Some(bytes) = options.cache_bytes {
             connection.cache(bytes);
         }
         Ok(connection)
+    }
+
+    /// Sets the busy handler and the WAL hook, also after a program may have set others. Without another hook, only the
+    /// checkpoint thread (the keeper) copies the log.
+    pub(super) fn set_callbacks(&self) {
+        let commits = ptr::from_ref(&*self.commits).cast_mut().cast();
+        // SAFETY: one thread has the connection at a time, and the connection is dropped before both arguments.
+        unsafe {
+            self.busy_handler.teach(self.handle());
+            ffi::sqlite3_wal_hook(self.handle(), Some(count), commits);
+        }
     }
 
     /// A statement that is prepared at its first use, and then held.
@@ -613,11 +626,11 @@ impl Connection {
         unsafe { ffi::sqlite3_get_autocommit(self.handle()) != 0 }
     }
 
-    /// The number of rows that were changed since the connection was opened.
+    /// The number of commits that the connection has written to the log, which wraps. A commit that changes no page
+    /// writes nothing.
     #[inline]
-    pub(crate) fn changes(&self) -> i64 {
-        // SAFETY: the connection is open.
-        unsafe { ffi::sqlite3_total_changes64(self.handle()) }
+    pub(crate) fn commits(&self) -> u32 {
+        self.commits.get()
     }
 
     /// Whether the last call succeeded.
@@ -661,11 +674,17 @@ fn path_of(name: &CStr) -> PathBuf {
     PathBuf::from(name.to_string_lossy().into_owned())
 }
 
+/// SQLite calls it after each commit that wrote to the log.
+unsafe extern "C" fn count(commits: *mut c_void, _: *mut ffi::sqlite3, _: *const c_char, _: c_int) -> c_int {
+    // SAFETY: it is the argument that the hook was set with, which outlives the connection.
+    let commits = unsafe { &*commits.cast::<Cell<u32>>().cast_const() };
+    commits.set(commits.get().wrapping_add(1));
+    ffi::SQLITE_OK
+}
+
 /// Sets up a connection before it reads. SQLite's defaults, as built here, are not set again.
 fn configure(raw: &rusqlite::Connection, options: &Options) -> Result<()> {
     cipher::unlock(raw, options)?;
-    // SAFETY: the connection is open. Only the checkpoint thread (the keeper) copies the log.
-    unsafe { ffi::sqlite3_wal_autocheckpoint(raw.handle(), 0) };
     if let Some(bytes) = options.page_size {
         raw.execute_batch(&format!("pragma page_size = {bytes}"))?;
     }

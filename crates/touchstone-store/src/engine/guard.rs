@@ -63,14 +63,13 @@ impl<'c> Lent<'c> {
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
         let (handle, guard) = (self.connection.handle(), &*self.connection.guard);
-        // SAFETY: the connection is open, and the guard outlives it. The store's busy handler is set again: the program
-        // may have set another.
+        // SAFETY: the connection is open, and the guard outlives it.
         unsafe {
             touchstone_ask(handle, None, ptr::null_mut());
             ffi::sqlite3_commit_hook(handle, None, ptr::null_mut());
             touchstone_release_savepoints(handle, self.savepoints);
-            self.connection.busy_handler.teach(handle);
         }
+        self.connection.set_callbacks();
         guard.is_lent.set(self.was_lent);
         if self.was_lent {
             // SAFETY: as above.

@@ -1,4 +1,4 @@
-//! A session with the lease of its owner. The session is reached only within a call, which holds the lease's gate (a
+//! A session with the lease of its owner. With a lease it is reached only within a call, which holds the lease's gate (a
 //! mutex) from its beginning to its end. The keeper holds the gate too when it ends the snapshot, so two threads never
 //! use one connection at once. Calls are closures, so no call is forgotten, and an inner call ends before the outer
 //! one. The states and their memory orders are in `lease.rs`.
@@ -36,7 +36,7 @@ pub(crate) struct Leased<S> {
 
 // SAFETY: a session's parts that are not `Send` are its statements, and `Rc`s of its tables, statements and feeds. They
 // point to the session's own connection and its own counts: sessions share neither. The session is reached through this
-// type only, in a call, and this type is not `Sync`: one thread has both at a time. What a call keeps for the next one
+// type only, by a borrow, and this type is not `Sync`: one thread has both at a time. What a call keeps for the next one
 // is `Kept`: it is not `Send`, and its owner borrows this session, which therefore stays with its thread meanwhile. If
 // the owner forgets it, it is never used again. A new part of a session must not leave a call in any other way.
 unsafe impl<S> Send for Leased<S> {}
@@ -155,6 +155,16 @@ impl<S> Leased<S> {
         };
         let _call = self.count(gate);
         work(&self.inside)
+    }
+
+    /// The session, if no other thread can end its transaction: then a call needs no gate, and no end.
+    ///
+    /// # Panics
+    /// If the session has a lease.
+    #[inline]
+    pub(crate) fn unleased(&self) -> &S {
+        assert!(self.lease.is_none(), "a session with a lease is used in calls");
+        &self.inside
     }
 
     /// Ends the owner's lease; returns whether its snapshot is still whole, and the result of `work`.

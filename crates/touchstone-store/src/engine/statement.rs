@@ -74,6 +74,16 @@ impl Statement {
         work(&mut bound)
     }
 
+    /// Runs the statement to its end with the row's values, as [`bound`](Statement::bound); returns how many rows it
+    /// changed.
+    ///
+    /// # Errors
+    /// If the statement fails; and as for [`bound`](Statement::bound).
+    #[inline]
+    pub(crate) fn run_with(&mut self, cells: &Cells<'_>) -> Result<u64> {
+        self.bound(cells, |bound| bound.run())
+    }
+
     /// The statement with copies of the values, which may be dropped before it.
     ///
     /// # Errors
@@ -179,9 +189,9 @@ impl Statement {
         assert!(self.parameters == 0, "a statement with parameters is run with their values");
     }
 
-    /// The rows changed by the connection's last statement.
+    /// The number of rows that the connection's last statement changed.
     #[inline]
-    pub(crate) fn changes(&self) -> u64 {
+    fn changes(&self) -> u64 {
         // SAFETY: the statement is prepared, so its connection is open.
         let changes = unsafe { ffi::sqlite3_changes64(ffi::sqlite3_db_handle(self.raw.as_ptr())) };
         u64::try_from(changes).unwrap_or(0)
@@ -214,22 +224,16 @@ impl Bound<'_> {
         Ok(if self.0.step()? { Some(CurrentRow(self.0)) } else { None })
     }
 
-    /// Runs the statement to its end.
+    /// Runs the statement to its end; returns how many rows it changed.
     #[inline]
-    pub(crate) fn run(&mut self) -> Result<()> {
-        self.0.drain()
+    pub(crate) fn run(&mut self) -> Result<u64> {
+        self.0.drain().map(|()| self.0.changes())
     }
 
     /// The one integer that the statement returns.
     #[inline]
     pub(crate) fn integer(&mut self) -> Result<i64> {
         self.0.first_integer()
-    }
-
-    /// As [`Statement::changes`].
-    #[inline]
-    pub(crate) fn changes(&self) -> u64 {
-        self.0.changes()
     }
 }
 

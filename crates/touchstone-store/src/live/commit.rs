@@ -4,8 +4,9 @@ use super::capture::Captured;
 use crate::engine::log::LogState;
 
 /// A commit, as the live thread gets it.
+#[derive(Default)]
 pub(crate) struct Commit {
-    /// Its number in a series that it shares with the live thread's snapshots: later ones are greater.
+    /// Its number, from the inbox, in a series that it shares with the live thread's snapshots: later ones are greater.
     pub(crate) version: u64,
     /// `None` if nothing was watched when the transaction began.
     pub(crate) captured: Option<Captured>,
@@ -20,13 +21,6 @@ impl Commit {
     pub(super) fn is_one_with(&self, next: &Commit) -> bool {
         is_same_commit(self.after, next.before)
     }
-}
-
-/// The effect of a commit, as its writer knows it.
-pub(crate) struct Committed {
-    pub(crate) captured: Option<Captured>,
-    pub(crate) before: Option<LogState>,
-    pub(crate) after: Option<LogState>,
 }
 
 /// Whether both states are known and nothing was committed between them.

@@ -10,7 +10,7 @@
 
 use super::capture::Captured;
 use super::changes::HELD_MAX;
-use super::commit::{Commit, Committed, is_same_commit};
+use super::commit::{Commit, is_same_commit};
 use super::mailbox::Room;
 use super::observed::Observed;
 use super::round::Rounds;
@@ -145,19 +145,11 @@ impl Link {
         }
     }
 
-    /// Commits, and hands over the captured changes; hands over nothing if the commit fails.
-    ///
-    /// # Errors
-    /// If `commit` fails.
+    /// Locks `hand_off`, for a commit that is about to be made. If the commit fails, the value is only dropped.
     #[inline]
-    pub(crate) fn commit<R>(&self, commit: impl FnOnce() -> Result<(R, Committed)>) -> Result<R> {
-        let _within = Within::of(&self.shared);
-        let _handing_over = lock(&self.shared.hand_off);
-        let (result, committed) = commit()?;
-        if self.shared.observed.is_any() {
-            self.shared.put(committed);
-        }
-        Ok(result)
+    pub(crate) fn hand_over(&self) -> HandOver<'_> {
+        let within = Within::of(&self.shared);
+        HandOver { shared: &self.shared, _locked: lock(&self.shared.hand_off), _within: within }
     }
 
     /// Wakes the live thread, if there is work, and the watchers of other processes. The committing thread calls this
@@ -243,6 +235,24 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
         .map_err(|error| Error::new(ErrorKind::Io, format!("starting the threads of live queries: {error}")))
 }
 
+/// The lock of a commit that is under way.
+pub(crate) struct HandOver<'l> {
+    shared: &'l Shared,
+    _locked: MutexGuard<'l, ()>,
+    /// Dropped after the lock is released.
+    _within: Within,
+}
+
+impl HandOver<'_> {
+    /// Puts the commit, which is made, into the inbox.
+    #[inline]
+    pub(crate) fn finish(self, commit: Commit) {
+        if self.shared.observed.is_any() {
+            self.shared.put(commit);
+        }
+    }
+}
+
 impl Shared {
     pub(super) fn new(origin: Origin, turns: &Arc<Turns>, listens: bool) -> Shared {
         Shared {
@@ -260,16 +270,15 @@ impl Shared {
     }
 
     #[cold]
-    pub(super) fn put(&self, committed: Committed) {
-        let Committed { captured, before, after } = committed;
-        let concerns_nobody = captured.as_ref().is_some_and(|captured| self.concerns_nobody(captured));
+    pub(super) fn put(&self, mut commit: Commit) {
+        let concerns_nobody = commit.captured.as_ref().is_some_and(|captured| self.concerns_nobody(captured));
         let mut inbox = lock(&self.inbox);
         if inbox.ended {
             return;
         }
         inbox.version += 1;
-        let version = inbox.version;
-        let dropped = inbox.put(Commit { version, captured, before, after }, concerns_nobody);
+        commit.version = inbox.version;
+        let dropped = inbox.put(commit, concerns_nobody);
         drop(inbox);
         drop(dropped);
     }

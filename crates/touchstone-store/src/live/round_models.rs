@@ -2,7 +2,7 @@
 //! commit is taken once, in order, by one thread at a time, and no thread sleeps while there is work. To run this:
 //! `make hand-offs`.
 
-use super::commit::Committed;
+use super::commit::Commit;
 use super::link::{Shared, Work};
 use crate::engine::fork::Origin;
 use crate::types::sync::{Arc, Condvar, Unranked as Mutex, lock, try_lock, wait};
@@ -58,7 +58,7 @@ fn writer(shared: &Arc<Shared>) -> JoinHandle<()> {
     let shared = Arc::clone(shared);
     spawn(move || {
         for _ in 0..COMMITS {
-            shared.put(Committed { captured: None, before: None, after: None });
+            shared.put(Commit::default());
             shared.wake();
         }
     })

@@ -112,10 +112,8 @@ impl<'s, T: Record> Access<'s, T> {
             if !table.exists() {
                 return Ok(0);
             }
-            let count = table.count.with(
-                || session.connection.prepare(&table.count_sql()),
-                |statement| statement.bound(&table.begun_row(), |statement| statement.integer()),
-            )?;
+            let mut statement = table.count.take(|| session.connection.prepare(&table.count_sql()))?;
+            let count = statement.get().bound(&table.begun_row(), |statement| statement.integer())?;
             Ok(u64::try_from(count).unwrap_or(0))
         })
     }
@@ -167,15 +165,11 @@ fn find<'k, T: Record>(
     if cells.refused().is_some() {
         return Ok(None);
     }
-    table.get.with(
-        || session.connection.prepare(&table.get_sql()),
-        |statement| {
-            statement.bound(&cells, |statement| {
-                let Some(row) = statement.next()? else { return Ok(None) };
-                session::read::<T>(table.shape, &mut row.columns(table.shape)).map(Some)
-            })
-        },
-    )
+    let mut statement = table.get.take(|| session.connection.prepare(&table.get_sql()))?;
+    statement.get().bound(&cells, |statement| {
+        let Some(row) = statement.next()? else { return Ok(None) };
+        session::read::<T>(table.shape, &mut row.columns(table.shape)).map(Some)
+    })
 }
 
 fn read_all<T: Record>(session: &Session, scan: &mut Scan, table: &Table) -> Result<Vec<T>> {

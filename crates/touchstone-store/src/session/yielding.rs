@@ -26,19 +26,16 @@ impl Yielding {
         Yielding { index, since: Mutex::default() }
     }
 
-    /// Yields if another process waits. The caller has the turn but not yet the file's lock. `has_waited` returns
-    /// whether the writer's connection has waited for the file's lock since the last such question.
+    /// The log's index, if a process waits. It may be this one.
     #[inline]
-    pub(crate) fn give_way(&self, has_waited: impl FnOnce() -> bool) {
-        if let Some(index) = &self.index
-            && index.is_asked()
-        {
-            self.consider(index, has_waited());
-        }
+    pub(crate) fn asked(&self) -> Option<&LogIndex> {
+        self.index.as_ref().filter(|index| index.is_asked())
     }
 
+    /// Yields if another process waits. The caller has the turn but not yet the file's lock. `has_waited` is whether
+    /// the writer's connection has waited for the file's lock since the last call.
     #[cold]
-    fn consider(&self, index: &LogIndex, has_waited: bool) {
+    pub(crate) fn give_way(&self, index: &LogIndex, has_waited: bool) {
         let mut since = lock(&self.since);
         if has_waited {
             // The hint may be this process's own. Other processes that wait set it again.

@@ -9,8 +9,8 @@
 //! 2. *Session*, `session`: locks the writer's session, and opens it at the first turn.
 //! 3. *Begin*, `begin`: begins to gather the changes; begins the transaction, which takes the file's write lock; notes
 //!    the log's state. A single statement takes the file's lock by itself, in step 4.
-//! 4. *Commit*, `make`: ends the gathering, commits, and puts the commit into the inbox of the live thread. A single
-//!    statement commits by itself, before the gathering ends.
+//! 4. *Commit*, `OpenTransaction::commit` or `commit_one`: locks `hand_off`, ends the gathering, commits, and puts the
+//!    commit into the inbox of the live thread (`made`). A single statement commits by itself, before the gathering ends.
 //! 5. *End*, `end`: counts the commit for the flush; passes the turn on; wakes the live thread and the watchers of other
 //!    processes; lets the keeper look at the log; waits for a flush, if the commit must be durable.
 //!
@@ -32,8 +32,8 @@ use crate::engine::log_file::LogFile;
 use crate::engine::new_file::sync_directory;
 use crate::engine::pin::Pin;
 use crate::live::capture::{Capture, Captured};
-use crate::live::commit::Committed;
-use crate::live::link::Link;
+use crate::live::commit::Commit;
+use crate::live::link::{HandOver, Link};
 use crate::session::flush::Flushes;
 use crate::session::keeper::Keeper;
 use crate::session::keeper_wakeup::KeeperWakeup;
@@ -92,16 +92,6 @@ pub(crate) struct LentWriter {
     beginning: Beginning,
 }
 
-/// A commit that was just made, for the live thread.
-struct Made {
-    captured: Option<Captured>,
-    before: Option<LogState>,
-    /// None for a transaction, which held the file's lock from `before` on. For a single statement, the number of
-    /// commits that it made, 0 or 1: if the count of commits in the log's index has grown by another number, another
-    /// process has committed in between.
-    own: Option<u32>,
-}
-
 impl WritePath {
     pub(crate) fn new(
         path: &Path,
@@ -141,18 +131,16 @@ impl WritePath {
         turn: Turn<'_>,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
-        let held = self.session()?;
-        let writer = held.writer();
-        let (result, durable) = writer.call_last(|call| {
-            let beginning = self.begin(call)?;
-            let mut open = OpenTransaction { writer, call, beginning, committed: false };
+        let (result, durable) = {
+            let held = self.session()?;
+            let writer = held.writer();
+            let mut open = OpenTransaction::of(writer, self.begin(writer)?);
             let mut transaction = Transaction::new(writer);
             let result = work(&mut transaction)?;
             let durable = transaction.is_durable();
             open.commit(self, durable)?;
-            Ok::<_, E>((result, durable))
-        })?;
-        drop(held);
+            (result, durable)
+        };
         self.end(turn, durable)?;
         Ok(result)
     }
@@ -168,43 +156,32 @@ impl WritePath {
         name: impl FnOnce(Error) -> Error,
     ) -> Result<R> {
         let turn = self.turn()?;
-        let result = {
-            let held = self.session()?;
-            let writer = held.writer();
-            writer.call_last(|call| {
-                // Another process that has committed may have changed the table, which only a transaction looks at.
-                let now = self.log_state();
-                let is_known = now.is_some() && now == call.session.committed.get();
-                let Some(table) = is_known.then(|| call.ready_table(shape)).flatten() else {
-                    return Ok(None);
-                };
-                match self.commit_one(writer, call, || statement(call, &table)) {
-                    Err(error) if error.kind() == ErrorKind::Busy => Ok(None),
-                    committed => committed.map(Some),
-                }
-            })?
-        };
-        match result {
-            Some(result) => {
-                self.end(turn, false)?;
-                Ok(result)
-            }
-            None => {
-                let mut has_begun = false;
-                let result = self.write_in(turn, |transaction| {
-                    has_begun = true;
-                    whole(transaction)
-                });
-                result.map_err(|error| if has_begun { error } else { name(error) })
-            }
+        let held = self.session()?;
+        let call = held.writer().in_commit();
+        // Another process that has committed may have changed the table, which only a transaction looks at.
+        let now = self.log_state();
+        let is_known = now.is_some() && now == call.session.committed.get();
+        let table = is_known.then(|| call.ready_table(shape)).flatten();
+        let committed = table.map(|table| self.commit_one(held.writer(), || statement(call, &table)));
+        drop(held);
+        match committed.transpose() {
+            Ok(Some(result)) => return self.end(turn, false).map(|()| result),
+            Err(error) if error.kind() != ErrorKind::Busy => return Err(error),
+            _ => {}
         }
+        let mut has_begun = false;
+        let result = self.write_in(turn, |transaction| {
+            has_begun = true;
+            whole(transaction)
+        });
+        result.map_err(|error| if has_begun { error } else { name(error) })
     }
 
     /// Lends the writer's session in a transaction that has begun, and the turn with it.
     pub(crate) fn lend(&self) -> Result<LentWriter> {
         let turn = self.turn()?;
         let mut held = self.session()?;
-        let beginning = held.writer().call_last(|call| self.begin(call))?;
+        let beginning = self.begin(held.writer())?;
         let writer = held.0.take().expect("the writer is there from the first turn on");
         drop(held);
         std::mem::forget(turn);
@@ -225,13 +202,8 @@ impl WritePath {
         let turn = self.turns.resume();
         let LentWriter { writer, beginning } = lent;
         let back = TakenBack { path: self, writer: Some(writer) };
-        let writer = back.writer();
-        let committed = writer.call_last(|call| {
-            let mut open = OpenTransaction { writer, call, beginning, committed: false };
-            open.commit(self, durable)
-        });
+        OpenTransaction::of(back.writer(), beginning).commit(self, durable)?;
         drop(back);
-        committed?;
         self.end(turn, durable)
     }
 
@@ -243,8 +215,7 @@ impl WritePath {
         let _turn = self.turns.resume();
         let LentWriter { writer, beginning } = lent;
         let back = TakenBack { path: self, writer: Some(writer) };
-        let writer = back.writer();
-        writer.call_last(|call| drop(OpenTransaction { writer, call, beginning, committed: false }));
+        drop(OpenTransaction::of(back.writer(), beginning));
     }
 
     /// How often the log was flushed for commits.
@@ -282,10 +253,14 @@ impl WritePath {
         // After a failed flush, earlier frames of the log may be lost, and later commits with them; no thread empties the
         // log any more.
         self.pin.check_flushed()?;
-        self.yielding.give_way(|| {
-            let has_waited = |call: WriteCall<'_>| call.session.connection.busy_handler.take_waited();
-            lock(&self.session).as_ref().is_some_and(|writer| writer.call_last(has_waited))
-        });
+        if let Some(index) = self.yielding.asked() {
+            let writer = lock(&self.session);
+            let busy_handler =
+                writer.as_ref().map(|writer| &writer.in_commit().session.connection.busy_handler);
+            let has_waited = busy_handler.is_some_and(|busy_handler| busy_handler.take_waited());
+            drop(writer);
+            self.yielding.give_way(index, has_waited);
+        }
         Ok(turn)
     }
 
@@ -306,7 +281,8 @@ impl WritePath {
     }
 
     /// Step 3: begins a transaction.
-    fn begin(&self, call: WriteCall<'_>) -> Result<Beginning> {
+    fn begin(&self, writer: &WriteSession) -> Result<Beginning> {
+        let call = writer.in_commit();
         // Before the transaction, because this frees what an undone one has gathered: a record's own code may panic.
         call.capture.begin();
         call.session.begin_write().map_err(|error| self.pin.explain(error))?;
@@ -317,42 +293,45 @@ impl WritePath {
     ///
     /// # Errors
     /// As `statement` does; [`Busy`](ErrorKind::Busy) at once if another connection has the file's write lock.
-    fn commit_one<R>(
-        &self,
-        writer: &WriteSession,
-        call: WriteCall<'_>,
-        statement: impl FnOnce() -> Result<R>,
-    ) -> Result<R> {
-        debug_assert!(
-            call.session.connection.is_idle(),
-            "a statement that is no transaction of its own commits nothing"
-        );
-        let before = call.session.committed.get();
-        call.capture.begin();
-        self.make(call, || {
-            let changes = call.session.connection.changes();
-            let result = call.session.connection.busy_handler.without(statement);
-            let result = result.map_err(|error| self.pin.explain(error))?;
-            let captured = call.capture.finish(&writer.session);
-            let own = u32::from(call.session.connection.changes() != changes);
-            Ok((result, Made { captured, before, own: Some(own) }))
-        })
+    fn commit_one<R>(&self, writer: &WriteSession, statement: impl FnOnce() -> Result<R>) -> Result<R> {
+        let WriteCall { session, capture } = writer.in_commit();
+        let connection = &session.connection;
+        debug_assert!(connection.is_idle(), "a statement that is no transaction of its own commits nothing");
+        let before = session.committed.get();
+        capture.begin();
+        let hand_over = self.live.hand_over();
+        let commits = connection.commits();
+        let no_wait = connection.busy_handler.no_wait();
+        let result = statement();
+        drop(no_wait);
+        let result = result.map_err(|error| self.pin.explain(error))?;
+        let captured = capture.finish(&writer.session);
+        let own = connection.commits().wrapping_sub(commits);
+        self.made(session, hand_over, captured, before, Some(own));
+        Ok(result)
     }
 
-    /// Step 4: makes a commit, and hands its changes over to the live thread; hands over nothing if the commit fails.
+    /// The end of step 4: hands the changes of a commit over to the live thread.
+    ///
+    /// `own` is `None` for a transaction, which held the file's lock from `before` on. For a single statement, it is the
+    /// number of commits that the statement wrote to the log, 0 if the rows are as they were: if the count of commits in
+    /// the log's index has grown by another number, another process has committed in between.
     #[inline]
-    fn make<R>(&self, call: WriteCall<'_>, commit: impl FnOnce() -> Result<(R, Made)>) -> Result<R> {
+    fn made(
+        &self,
+        session: &Session,
+        hand_over: HandOver<'_>,
+        captured: Option<Captured>,
+        before: Option<LogState>,
+        own: Option<u32>,
+    ) {
         debug_assert!(self.turns.is_taken(), "a commit is made by the thread that has the turn");
-        self.live.commit(|| {
-            let (result, Made { captured, before, own }) = commit()?;
-            let after = call.session.connection.log_state();
-            let count = |state: Option<LogState>| state.map(LogState::change);
-            let is_alone =
-                own.is_none_or(|own| count(before).map(|count| count.wrapping_add(own)) == count(after));
-            call.session.note_commit(after, is_alone);
-            let before = before.filter(|_| is_alone);
-            Ok((result, Committed { captured, before, after }))
-        })
+        let after = session.connection.log_state();
+        let count = |state: Option<LogState>| state.map(LogState::change);
+        let is_alone =
+            own.is_none_or(|own| count(before).map(|count| count.wrapping_add(own)) == count(after));
+        session.note_commit(after, is_alone);
+        hand_over.finish(Commit { version: 0, captured, before: before.filter(|_| is_alone), after });
     }
 
     /// Step 5: passes the turn on, wakes the live thread and the keeper if needed, and waits for a flush of the log if
@@ -420,44 +399,46 @@ impl Drop for TakenBack<'_> {
 /// A transaction that is rolled back unless it was committed, even if the program panics.
 struct OpenTransaction<'s> {
     writer: &'s WriteSession,
-    call: WriteCall<'s>,
     beginning: Beginning,
     committed: bool,
 }
 
-impl OpenTransaction<'_> {
+impl<'s> OpenTransaction<'s> {
+    fn of(writer: &'s WriteSession, beginning: Beginning) -> OpenTransaction<'s> {
+        OpenTransaction { writer, beginning, committed: false }
+    }
+
     /// Commits, and hands the captured changes over to the live thread.
     fn commit(&mut self, path: &WritePath, durable: bool) -> Result<()> {
         if durable && path.options.durability == Durability::Process {
             return Err(cannot_last());
         }
-        let connection = &self.call.session.connection;
-        connection.check_process()?;
-        if connection.is_idle() {
+        let WriteCall { session, capture } = self.writer.in_commit();
+        session.connection.check_process()?;
+        if session.connection.is_idle() {
             let why = "the transaction had ended before its commit: a failure that SQLite rolls back at once, or raw SQL, ended it";
             return Err(Error::new(ErrorKind::Refused, why));
         }
-        path.make(self.call, || {
-            let captured = self.call.capture.finish(&self.writer.session);
-            let committed = connection.commit();
-            committed.map_err(|error| path.pin.explain(error).context("committing"))?;
-            self.committed = true;
-            Ok(((), Made { captured, before: self.beginning.before, own: None }))
-        })
+        let hand_over = path.live.hand_over();
+        let captured = capture.finish(&self.writer.session);
+        session.connection.commit().map_err(|error| path.pin.explain(error).context("committing"))?;
+        self.committed = true;
+        path.made(session, hand_over, captured, self.beginning.before, None);
+        Ok(())
     }
 }
 
 impl Drop for OpenTransaction<'_> {
     fn drop(&mut self) {
-        let session = self.call.session;
-        if self.committed || !session.connection.is_of_here() {
+        let call = self.writer.in_commit();
+        if self.committed || !call.session.connection.is_of_here() {
             return;
         }
-        if session.schema() == self.beginning.schema {
-            session.connection.end();
-            self.call.forget_undone();
+        if call.session.schema() == self.beginning.schema {
+            call.session.connection.end();
+            call.forget_undone();
         } else {
-            self.call.abandon();
+            call.abandon();
         }
     }
 }

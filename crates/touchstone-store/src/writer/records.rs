@@ -52,22 +52,17 @@ impl<T: Record> RecordWriter<'_, T> {
     pub(crate) fn insert_all<'r>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
         self.writer.in_transaction(|call| {
             let table = self.writable(call)?;
-            let sql = || call.session.connection.prepare(&table.insert_feed_sql());
-            table.insert_feed.with(
-                || call.session.connection.feed(table.shape.columns.len()).and_then(|_| sql()),
-                |statement| feed(call, &table, statement, records, true),
-            )
+            let mut statement =
+                table.insert_feed.take(|| prepare_feed(call, &table, table.insert_feed_sql()))?;
+            feed(call, &table, statement.get(), records, true)
         })
     }
 
     pub(crate) fn put_all<'r>(&self, records: impl IntoIterator<Item = &'r T>) -> Result<u64> {
         self.writer.in_transaction(|call| {
             let table = self.writable(call)?;
-            let sql = || call.session.connection.prepare(&table.put_feed_sql());
-            table.put_feed.with(
-                || call.session.connection.feed(table.shape.columns.len()).and_then(|_| sql()),
-                |statement| feed(call, &table, statement, records, false),
-            )
+            let mut statement = table.put_feed.take(|| prepare_feed(call, &table, table.put_feed_sql()))?;
+            feed(call, &table, statement.get(), records, false)
         })
     }
 
@@ -87,16 +82,10 @@ impl<T: Record> RecordWriter<'_, T> {
             if !table.exists() {
                 return Ok(0);
             }
-            table.clear.with(
-                || call.session.connection.prepare(&table.clear_sql()),
-                |statement| {
-                    statement.bound(&table.begun_row(), |statement| {
-                        call.capture.follow_if_acting(call.session, || statement.run())?;
-                        call.capture.cleared::<T>(&table);
-                        Ok(statement.changes())
-                    })
-                },
-            )
+            let mut statement = table.clear.take(|| call.session.connection.prepare(&table.clear_sql()))?;
+            let cleared = run(call, statement.get(), &table.begun_row())?;
+            call.capture.cleared::<T>(&table);
+            Ok(cleared)
         })
     }
 }
@@ -104,34 +93,22 @@ impl<T: Record> RecordWriter<'_, T> {
 /// Inserts a record, in the open transaction or in one of its own.
 #[inline]
 pub(crate) fn insert<T: Record>(call: WriteCall<'_>, table: &Section, record: &T) -> Result<()> {
-    table
-        .insert
-        .with(
-            || call.session.connection.prepare(&table.insert_sql()),
-            |statement| write(call, table, statement, record, true),
-        )
-        .map(|_| ())
+    let mut statement = table.insert.take(|| call.session.connection.prepare(&table.insert_sql()))?;
+    write(call, table, statement.get(), record, true).map(|_| ())
 }
 
 /// Inserts or replaces a record, as [`insert`].
 #[inline]
 pub(crate) fn put<T: Record>(call: WriteCall<'_>, table: &Section, record: &T) -> Result<()> {
-    table
-        .put
-        .with(
-            || call.session.connection.prepare(&table.put_sql()),
-            |statement| write(call, table, statement, record, false),
-        )
-        .map(|_| ())
+    let mut statement = table.put.take(|| call.session.connection.prepare(&table.put_sql()))?;
+    write(call, table, statement.get(), record, false).map(|_| ())
 }
 
 /// Replaces a record, as [`insert`]; returns whether there was one.
 #[inline]
 pub(crate) fn replace<T: Record>(call: WriteCall<'_>, table: &Section, record: &T) -> Result<bool> {
-    table.replace.with(
-        || call.session.connection.prepare(&table.replace_sql()),
-        |statement| write(call, table, statement, record, false),
-    )
+    let mut statement = table.replace.take(|| call.session.connection.prepare(&table.replace_sql()))?;
+    write(call, table, statement.get(), record, false)
 }
 
 /// Removes a record, as [`insert`]; returns whether there was one.
@@ -148,20 +125,13 @@ pub(crate) fn remove<T: Record, Q: Finds<T> + ?Sized>(
     if cells.refused().is_some() {
         return Ok(false);
     }
-    table.remove.with(
-        || call.session.connection.prepare(&table.remove_sql()),
-        |statement| {
-            call.capture.before::<T>(call.session, table, &cells, usize::from(table.is_shared));
-            statement.bound(&cells, |statement| {
-                call.capture.follow_if_acting(call.session, || statement.run())?;
-                let changed = statement.changes() > 0;
-                if changed {
-                    call.capture.removed::<T>(table, &cells);
-                }
-                Ok(changed)
-            })
-        },
-    )
+    let mut statement = table.remove.take(|| call.session.connection.prepare(&table.remove_sql()))?;
+    call.capture.before::<T>(call.session, table, &cells, usize::from(table.is_shared));
+    let changed = run(call, statement.get(), &cells)? > 0;
+    if changed {
+        call.capture.removed::<T>(table, &cells);
+    }
+    Ok(changed)
 }
 
 /// Runs a statement that writes a record; returns whether it changed a row. A new record had no row before.
@@ -182,19 +152,27 @@ fn write<T: Record>(
     if !is_new {
         call.capture.before::<T>(call.session, table, &cells, skipped);
     }
-    statement.bound(&cells, |statement| {
-        call.capture
-            .follow_if_acting(call.session, || statement.run())
-            .map_err(|error| name_row(table.shape, error, &cells, skipped))?;
-        let changed = statement.changes() > 0;
-        if changed {
-            if is_new {
-                call.capture.absent::<T>(table, &cells, skipped);
-            }
-            call.capture.put(table, &cells, record);
+    let changed = run(call, statement, &cells);
+    let changed = changed.map_err(|error| name_row(table.shape, error, &cells, skipped))? > 0;
+    if changed {
+        if is_new {
+            call.capture.absent::<T>(table, &cells, skipped);
         }
-        Ok(changed)
-    })
+        call.capture.put(table, &cells, record);
+    }
+    Ok(changed)
+}
+
+/// Runs a statement; returns how many rows it changed, without those that triggers and cascades change.
+#[inline]
+fn run(call: WriteCall<'_>, statement: &mut Statement, cells: &Cells<'_>) -> Result<u64> {
+    call.capture.follow_if_acting(call.session, || statement.run_with(cells))
+}
+
+/// Prepares a statement that reads from the feed.
+fn prepare_feed(call: WriteCall<'_>, table: &Table, sql: String) -> Result<Statement> {
+    call.session.connection.feed(table.shape.columns.len())?;
+    call.session.connection.prepare(&sql)
 }
 
 /// Runs a statement that reads the records from the feed, a virtual table; returns how many they were.
@@ -231,10 +209,10 @@ fn feed<'r, T: Record>(
         call.capture.undo(&mark);
     }
     let error = match (result, why) {
-        (Ok(()), None) => {
+        (Ok(changed), None) => {
             if are_new && call.capture.counts() {
                 // A trigger may have left out some records, whose keys may have been there before.
-                let are_there = statement.changes() == records.len() as u64;
+                let are_there = changed == records.len() as u64;
                 records.iter().for_each(|record| note_new(call, table, *record, are_there));
             }
             return Ok(records.len() as u64);
@@ -288,11 +266,9 @@ impl Numbers {
         if !table.numbers_go_on() {
             return Ok(None);
         }
-        let greatest = table.greatest.with(
-            || call.session.connection.prepare(&table.greatest_sql()),
-            // The first number of an empty table is 1: SQLite's answer is NULL, which reads as 0.
-            |statement| statement.integer(),
-        )?;
+        let mut statement = table.greatest.take(|| call.session.connection.prepare(&table.greatest_sql()))?;
+        // The first number of an empty table is 1: SQLite's answer is NULL, which reads as 0.
+        let greatest = statement.get().integer()?;
         // A trigger may leave rows out or add some: then the next number is not the next record's.
         Ok((!call.session.connection.may_have_triggers()).then_some(Numbers { greatest }))
     }

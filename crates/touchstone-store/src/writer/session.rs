@@ -32,10 +32,11 @@ impl WriteSession {
         self.session.call(|session| work(WriteCall { session, capture: &self.capture }))
     }
 
-    /// A call that puts away the remains of earlier calls, as [`Leased::call_last`].
+    /// The session for the commit protocol and for savepoints. Unlike [`call`](WriteSession::call), this checks no
+    /// process and explains no error: they do so themselves.
     #[inline]
-    pub(crate) fn call_last<R>(&self, work: impl FnOnce(WriteCall<'_>) -> R) -> R {
-        self.session.call_last(|session| work(WriteCall { session, capture: &self.capture }))
+    pub(crate) fn in_commit(&self) -> WriteCall<'_> {
+        WriteCall { session: self.session.unleased(), capture: &self.capture }
     }
 
     /// A call within the owner's transaction, which must still be there.

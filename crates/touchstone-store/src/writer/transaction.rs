@@ -272,20 +272,19 @@ impl<'s> Transaction<'s> {
         &mut self,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
-        self.writer.call_last(|call| {
-            let connection = &call.session.connection;
-            connection.check_process()?;
-            if connection.is_idle() {
-                return Err(Error::new(ErrorKind::Refused, "the transaction has ended already").into());
-            }
-            let part = TransactionPart::of(call, call.session.schema(), call.capture.mark());
-            connection.sql().execute_batch(SAVEPOINT).map_err(Error::from)?;
-            let result = work(self)?;
-            connection.check_process()?;
-            connection.sql().execute_batch(RELEASE).map_err(Error::from)?;
-            part.kept.set(true);
-            Ok(result)
-        })
+        let call = self.writer.in_commit();
+        let connection = &call.session.connection;
+        connection.check_process()?;
+        if connection.is_idle() {
+            return Err(Error::new(ErrorKind::Refused, "the transaction has ended already").into());
+        }
+        let part = TransactionPart::of(call, call.session.schema(), call.capture.mark());
+        connection.sql().execute_batch(SAVEPOINT).map_err(Error::from)?;
+        let result = work(self)?;
+        connection.check_process()?;
+        connection.sql().execute_batch(RELEASE).map_err(Error::from)?;
+        part.kept.set(true);
+        Ok(result)
     }
 
     /// Makes the commit wait for a flush of the log: this transaction and every one before it survive a loss of power.

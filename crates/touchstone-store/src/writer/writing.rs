@@ -335,8 +335,7 @@ impl<T: Record> Writing<'_, T> {
             }
             let sql = Sql::delete(&table, node);
             call.session.query(&sql.text, &sql.parameters, |statement| {
-                call.capture.follow(call.session, || statement.run())?;
-                Ok(statement.changes())
+                call.capture.follow(call.session, || statement.run())
             })
         })
     }

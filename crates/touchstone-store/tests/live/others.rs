@@ -4,6 +4,7 @@ use crate::acting::{Acting, Acts};
 use crate::place::place;
 use crate::{Task, task};
 use proptest::prelude::*;
+use std::cell::RefCell;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
@@ -181,6 +182,66 @@ fn what_other_programs_commit_is_read_anew_and_the_stores_own_commits_are_not() 
         watcher.is_even()?;
         resyncs += u32::from(id < 3);
         assert_eq!(watcher.resyncs, resyncs, "another's commit, of {id}");
+    }
+    Ok(())
+}
+
+/// Regression: SQLite writes nothing to the log for a row that stays as it was. The store expected a commit of such a
+/// statement, took its own next commit for another store's, and read all live queries again.
+#[test]
+fn a_statement_that_changes_nothing_is_no_commit_of_another() -> Result<()> {
+    let place = place();
+    let mut watcher = Watcher::begin(place.open())?;
+    for due in [1, 2] {
+        for _ in 0..3 {
+            watcher.store.put(&task(1, 1, Some(due)))?;
+        }
+        watcher.is_even()?;
+        watcher.store.wait_delivered()?;
+    }
+    assert_eq!(watcher.resyncs, 0);
+    Ok(())
+}
+
+thread_local! {
+    /// Another store, which commits when this thread writes a number.
+    static INTRUDER: RefCell<Option<Store>> = const { RefCell::new(None) };
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Intruded;
+
+impl Acts for Intruded {
+    fn writing(number: i64) {
+        if let Some(other) = INTRUDER.with_borrow_mut(Option::take) {
+            other.put(&task(7, 1, Some(number))).expect("it is written");
+        }
+    }
+}
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Gate {
+    #[record(key)]
+    id: i64,
+    number: Acting<Intruded>,
+}
+
+/// Regression: the statement writes nothing to the log, and another store has committed since the last commit that the
+/// writer knows. The store took the other's commit for that of the statement, and its live queries never told it.
+#[test]
+fn a_commit_of_another_beside_a_statement_that_changes_nothing_is_told() -> Result<()> {
+    let place = place();
+    let mut watcher = Watcher::begin(place.open())?;
+    let gate = Gate { id: 1, number: Acting::new(5) };
+    watcher.store.insert(&gate)?;
+    watcher.store.wait_delivered()?;
+    for resyncs in 1..3 {
+        watcher.store.put(&Gate { id: 2, number: Acting::new(resyncs) })?;
+        INTRUDER.set(Some(place.open()));
+        watcher.store.put(&Gate { id: 2, number: Acting::new(resyncs) })?;
+        assert!(INTRUDER.take().is_none(), "the other has committed");
+        watcher.is_even()?;
+        assert_eq!(i64::from(watcher.resyncs), resyncs);
     }
     Ok(())
 }

@@ -19,6 +19,12 @@ fn mailbox(mode: Mode) -> Arc<Boxes> {
     Arc::new(Mailbox::new(mode, Arc::default()))
 }
 
+fn with_slot(mode: Mode) -> (Arc<Boxes>, Slot) {
+    let mailbox = mailbox(mode);
+    let slot = mailbox.add();
+    (mailbox, slot)
+}
+
 fn change(from: u64, to: u64) -> Change {
     Change { from, to }
 }
@@ -65,8 +71,7 @@ fn latest_keeps_the_newest_update_of_each_subscription_and_what_the_receiver_had
 
 #[test]
 fn latest_keeps_a_resync_until_it_is_taken() {
-    let mailbox = mailbox(Mode::Latest);
-    let one = mailbox.add();
+    let (mailbox, one) = with_slot(Mode::Latest);
     drop(mailbox.put(resync(batch(1, [(one, change(0, 1))]))));
     put(&mailbox, 2, [(one, change(1, 2))]);
     assert_eq!(mailbox.try_next(), Ok(Some(resync(batch(2, [(one, change(0, 2))])))));
@@ -76,8 +81,7 @@ fn latest_keeps_a_resync_until_it_is_taken() {
 
 #[test]
 fn every_keeps_every_batch_in_order() {
-    let mailbox = mailbox(every(3, Overflow::End));
-    let one = mailbox.add();
+    let (mailbox, one) = with_slot(every(3, Overflow::End));
     let batches: Vec<_> =
         (1..=3).map(|version| batch(version, [(one, change(version - 1, version))])).collect();
     for batch in batches.clone() {
@@ -107,8 +111,7 @@ fn a_queue_that_overflows_becomes_one_resync_until_it_is_taken() {
 
 #[test]
 fn a_queue_that_overflows_at_its_end_says_so_once() {
-    let mailbox = mailbox(every(1, Overflow::End));
-    let one = mailbox.add();
+    let (mailbox, one) = with_slot(every(1, Overflow::End));
     put(&mailbox, 1, [(one, change(0, 1))]);
     put(&mailbox, 2, [(one, change(1, 2))]);
     put(&mailbox, 3, [(one, change(2, 3))]);
@@ -182,8 +185,7 @@ fn an_index_whose_generations_are_used_up_is_not_used_again() {
 #[test]
 fn a_closed_mailbox_gives_what_is_pending_and_then_nothing() {
     for mode in [Mode::Latest, every(4, Overflow::Block)] {
-        let mailbox = mailbox(mode);
-        let one = mailbox.add();
+        let (mailbox, one) = with_slot(mode);
         put(&mailbox, 1, [(one, change(0, 1))]);
         mailbox.close();
         mailbox.close_with("too late".to_owned());
@@ -197,8 +199,7 @@ fn a_closed_mailbox_gives_what_is_pending_and_then_nothing() {
 
 #[test]
 fn a_failure_is_told_once_and_known_for_ever() {
-    let mailbox = mailbox(Mode::Latest);
-    let one = mailbox.add();
+    let (mailbox, one) = with_slot(Mode::Latest);
     put(&mailbox, 1, [(one, change(0, 1))]);
     mailbox.close_with("the disk is gone".to_owned());
     assert_eq!(mailbox.next_within(LONG), Ok(Some(batch(1, [(one, change(0, 1))]))));
@@ -211,8 +212,7 @@ fn a_failure_is_told_once_and_known_for_ever() {
 #[test]
 fn an_abandoned_mailbox_gives_nothing() {
     for mode in [Mode::Latest, every(4, Overflow::Block)] {
-        let mailbox = mailbox(mode);
-        let one = mailbox.add();
+        let (mailbox, one) = with_slot(mode);
         put(&mailbox, 1, [(one, change(0, 1))]);
         mailbox.abandon();
         assert_eq!(mailbox.next(), Ok(None));
@@ -221,8 +221,7 @@ fn an_abandoned_mailbox_gives_nothing() {
 
 #[test]
 fn a_batch_wakes_one_thread_and_the_end_wakes_all() {
-    let mailbox = mailbox(Mode::Latest);
-    let one = mailbox.add();
+    let (mailbox, one) = with_slot(Mode::Latest);
     let threads = [next_in_thread(&mailbox), next_in_thread(&mailbox), next_in_thread(&mailbox)];
     await_parked(&mailbox, 3);
     put(&mailbox, 1, [(one, change(0, 1))]);
@@ -274,8 +273,7 @@ fn poll(mailbox: &Boxes, waker: &Arc<CountingWaker>) -> Poll<Option<Result<Batch
 
 #[test]
 fn tasks_are_noted_once_and_woken_for_a_batch() {
-    let mailbox = mailbox(Mode::Latest);
-    let one = mailbox.add();
+    let (mailbox, one) = with_slot(Mode::Latest);
     let (first, second) = (CountingWaker::new(), CountingWaker::new());
     for _ in 0..3 {
         assert_eq!(poll(&mailbox, &first), Poll::Pending);
@@ -315,8 +313,7 @@ impl Wake for PanickingWaker {
 
 #[test]
 fn a_waker_that_panics_hurts_nobody_else() {
-    let mailbox = mailbox(Mode::Latest);
-    let one = mailbox.add();
+    let (mailbox, one) = with_slot(Mode::Latest);
     let waker = Waker::from(Arc::new(PanickingWaker));
     assert_eq!(mailbox.poll_next(&mut Context::from_waker(&waker)), Poll::Pending);
     let other = CountingWaker::new();
@@ -344,8 +341,7 @@ impl Drop for UsingWaker {
 
 #[test]
 fn the_mailbox_is_not_locked_while_wakers_run() {
-    let mailbox = mailbox(Mode::Latest);
-    let one = mailbox.add();
+    let (mailbox, one) = with_slot(Mode::Latest);
     let waker = Waker::from(Arc::new(UsingWaker { mailbox: Arc::clone(&mailbox) }));
     assert_eq!(mailbox.poll_next(&mut Context::from_waker(&waker)), Poll::Pending);
     drop(waker);
@@ -491,8 +487,7 @@ fn listen_to(mailbox: &Arc<Boxes>) -> (Listener, Receiver<u64>) {
 
 #[test]
 fn a_listener_is_called_for_each_batch_and_ends_with_the_feed() {
-    let mailbox = mailbox(every(4, Overflow::Block));
-    let one = mailbox.add();
+    let (mailbox, one) = with_slot(every(4, Overflow::Block));
     let (listener, versions) = listen_to(&mailbox);
     put(&mailbox, 1, [(one, change(0, 1))]);
     put(&mailbox, 2, [(one, change(1, 2))]);
@@ -506,8 +501,7 @@ fn a_listener_is_called_for_each_batch_and_ends_with_the_feed() {
 
 #[test]
 fn a_callback_that_panics_ends_its_listener_only() {
-    let mailbox = mailbox(every(4, Overflow::Block));
-    let one = mailbox.add();
+    let (mailbox, one) = with_slot(every(4, Overflow::Block));
     let panicking =
         listen(Arc::clone(&mailbox), |batch| panic!("no {}", batch.version)).expect("there are threads");
     put(&mailbox, 1, [(one, change(0, 1))]);
@@ -520,8 +514,7 @@ fn a_callback_that_panics_ends_its_listener_only() {
 
 #[test]
 fn a_cancelled_listener_takes_nothing_from_others() {
-    let mailbox = mailbox(every(4, Overflow::Block));
-    let one = mailbox.add();
+    let (mailbox, one) = with_slot(every(4, Overflow::Block));
     let (listener, versions) = listen_to(&mailbox);
     await_parked(&mailbox, 1);
     listener.cancel();
@@ -543,8 +536,7 @@ fn dropping_a_listener_cancels_it() {
 /// Cancels a listener while its callback runs, which holds a value. Returns whether the callback had ended when `cancel`
 /// returned.
 fn cancel_within_callback(held: impl Send + 'static) -> (Arc<Listener>, bool) {
-    let mailbox = mailbox(every(4, Overflow::Block));
-    let one = mailbox.add();
+    let (mailbox, one) = with_slot(every(4, Overflow::Block));
     let (entered, enter) = channel::<()>();
     let (leave, left) = channel::<()>();
     let has_ended = Arc::new(AtomicBool::new(false));

@@ -185,8 +185,8 @@ impl Rebuilt {
             Entry::Occupied(held) => held.into_mut(),
             Entry::Vacant(place) => place.insert(self.connection.prepare(&target.insert_sql(row.len()))?),
         };
-        match statement.bound(&cells, |statement| statement.run()) {
-            Ok(()) => saved.rows += 1,
+        match statement.run_with(&cells) {
+            Ok(_) => saved.rows += 1,
             Err(error) if is_refusal(&error) => saved.rows_refused += 1,
             Err(error) => return Err(error),
         }
