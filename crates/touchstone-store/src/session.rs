@@ -1,5 +1,5 @@
-//! A session: one connection with its caches of tables, statements and pages. One thread uses a session at a time, within
-//! a call of its [`Leased`].
+//! A session: one connection with its caches of tables, statements and pages. One thread uses a session at a time, through
+//! its [`Leased`].
 
 pub(crate) mod access;
 pub(crate) mod flush;

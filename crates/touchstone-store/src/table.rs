@@ -40,7 +40,8 @@ impl Held {
     }
 }
 
-/// A held statement that is taken out.
+/// A statement that was taken out of its [`Held`]. When this is dropped, also by a panic, the statement goes back.
+#[must_use = "the statement goes back when this is dropped"]
 pub(crate) struct Taken<'h> {
     place: &'h Held,
     statement: Option<Statement>,
@@ -49,7 +50,7 @@ pub(crate) struct Taken<'h> {
 impl Taken<'_> {
     #[inline]
     pub(crate) fn get(&mut self) -> &mut Statement {
-        self.statement.as_mut().expect("it is put back at the end")
+        self.statement.as_mut().expect("it stays here until the drop")
     }
 }
 

@@ -99,7 +99,8 @@ impl BusyHandler {
     }
 }
 
-/// A time in which the connection waits for no lock.
+/// While this value exists, the connection waits for no lock.
+#[must_use = "the connection waits again when this is dropped"]
 pub(crate) struct NoWait<'b>(&'b Cell<bool>);
 
 impl Drop for NoWait<'_> {

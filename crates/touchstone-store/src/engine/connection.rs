@@ -54,7 +54,7 @@ pub(crate) struct Connection {
     feeds: RefCell<HashMap<usize, Rc<BatchInsert>>>,
     /// Dropped after the connection, whose busy handler it is.
     pub(crate) busy_handler: Box<BusyHandler>,
-    /// Dropped after the connection, whose WAL hook counts in it.
+    /// The counter of the WAL hook. Dropped after the connection, which has a pointer to it.
     commits: Box<Cell<u32>>,
     /// Dropped after the connection, whose authorizer uses it.
     pub(super) guard: Box<Guard>,
@@ -233,8 +233,8 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Sets the busy handler and the WAL hook, also after a program may have set others. Without another hook, only the
-    /// checkpoint thread (the keeper) copies the log.
+    /// Sets the busy handler and the WAL hook. A program may have replaced them during a lending. SQLite's automatic
+    /// checkpoint is a WAL hook too, and is off from now on: only the checkpoint thread (the keeper) copies the log.
     pub(super) fn set_callbacks(&self) {
         let commits = ptr::from_ref(&*self.commits).cast_mut().cast();
         // SAFETY: one thread has the connection at a time, and the connection is dropped before both arguments.
@@ -626,8 +626,8 @@ impl Connection {
         unsafe { ffi::sqlite3_get_autocommit(self.handle()) != 0 }
     }
 
-    /// The number of commits that the connection has written to the log, which wraps. A commit that changes no page
-    /// writes nothing.
+    /// The number of commits that the connection has written to a log. It wraps. A commit that changes no page writes
+    /// nothing.
     #[inline]
     pub(crate) fn commits(&self) -> u32 {
         self.commits.get()
@@ -674,7 +674,7 @@ fn path_of(name: &CStr) -> PathBuf {
     PathBuf::from(name.to_string_lossy().into_owned())
 }
 
-/// SQLite calls it after each commit that wrote to the log.
+/// The WAL hook. SQLite calls it after each commit that wrote frames, once for each file.
 unsafe extern "C" fn count(commits: *mut c_void, _: *mut ffi::sqlite3, _: *const c_char, _: c_int) -> c_int {
     // SAFETY: it is the argument that the hook was set with, which outlives the connection.
     let commits = unsafe { &*commits.cast::<Cell<u32>>().cast_const() };

@@ -38,7 +38,7 @@ pub(crate) struct Leased<S> {
 // point to the session's own connection and its own counts: sessions share neither. The session is reached through this
 // type only, by a borrow, and this type is not `Sync`: one thread has both at a time. What a call keeps for the next one
 // is `Kept`: it is not `Send`, and its owner borrows this session, which therefore stays with its thread meanwhile. If
-// the owner forgets it, it is never used again. A new part of a session must not leave a call in any other way.
+// the owner forgets it, it is never used again. A new part of a session must not leave a call or borrow in another way.
 unsafe impl<S> Send for Leased<S> {}
 
 /// A call that is under way; it ends even if the program's own code panics.
@@ -157,7 +157,8 @@ impl<S> Leased<S> {
         work(&self.inside)
     }
 
-    /// The session, if no other thread can end its transaction: then a call needs no gate, and no end.
+    /// The session of a `Leased` without a lease, which is the writer's. No other thread can end its transaction, so the
+    /// caller needs no gate.
     ///
     /// # Panics
     /// If the session has a lease.

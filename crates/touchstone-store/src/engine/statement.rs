@@ -74,8 +74,8 @@ impl Statement {
         work(&mut bound)
     }
 
-    /// Runs the statement to its end with the row's values, as [`bound`](Statement::bound); returns how many rows it
-    /// changed.
+    /// Runs the statement to its end with the row's values, as [`bound`](Statement::bound); returns how many rows an
+    /// insert, update or delete changed.
     ///
     /// # Errors
     /// If the statement fails; and as for [`bound`](Statement::bound).
@@ -224,7 +224,7 @@ impl Bound<'_> {
         Ok(if self.0.step()? { Some(CurrentRow(self.0)) } else { None })
     }
 
-    /// Runs the statement to its end; returns how many rows it changed.
+    /// Runs the statement to its end; returns how many rows an insert, update or delete changed.
     #[inline]
     pub(crate) fn run(&mut self) -> Result<u64> {
         self.0.drain().map(|()| self.0.changes())

@@ -145,7 +145,7 @@ impl Link {
         }
     }
 
-    /// Locks `hand_off`, for a commit that is about to be made. If the commit fails, the value is only dropped.
+    /// Locks `hand_off` before a commit. After the commit call [`finish`](HandOver::finish); if it fails, drop the value.
     #[inline]
     pub(crate) fn hand_over(&self) -> HandOver<'_> {
         let within = Within::of(&self.shared);
@@ -235,7 +235,8 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
         .map_err(|error| Error::new(ErrorKind::Io, format!("starting the threads of live queries: {error}")))
 }
 
-/// The lock of a commit that is under way.
+/// The lock `hand_off`, while a thread commits.
+#[must_use = "the lock is released when this is dropped"]
 pub(crate) struct HandOver<'l> {
     shared: &'l Shared,
     _locked: MutexGuard<'l, ()>,
@@ -244,7 +245,7 @@ pub(crate) struct HandOver<'l> {
 }
 
 impl HandOver<'_> {
-    /// Puts the commit, which is made, into the inbox.
+    /// Puts the commit, which has succeeded, into the inbox, and releases the lock.
     #[inline]
     pub(crate) fn finish(self, commit: Commit) {
         if self.shared.observed.is_any() {

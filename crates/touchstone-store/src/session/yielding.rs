@@ -26,7 +26,7 @@ impl Yielding {
         Yielding { index, since: Mutex::default() }
     }
 
-    /// The log's index, if a process waits. It may be this one.
+    /// The log's index, if some process waits for the file's write lock. That process may be this one.
     #[inline]
     pub(crate) fn asked(&self) -> Option<&LogIndex> {
         self.index.as_ref().filter(|index| index.is_asked())

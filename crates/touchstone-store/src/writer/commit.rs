@@ -158,10 +158,12 @@ impl WritePath {
         let turn = self.turn()?;
         let held = self.session()?;
         let call = held.writer().in_commit();
-        // Another process that has committed may have changed the table, which only a transaction looks at.
+        // Another process that has committed may have changed the table, which only a transaction looks at. And a trigger
+        // may fail a statement without undoing it (`raise(fail)`): then SQLite commits the statement.
         let now = self.log_state();
         let is_known = now.is_some() && now == call.session.committed.get();
-        let table = is_known.then(|| call.ready_table(shape)).flatten();
+        let is_ready = is_known && !call.session.connection.may_have_triggers();
+        let table = is_ready.then(|| call.ready_table(shape)).flatten();
         let committed = table.map(|table| self.commit_one(held.writer(), || statement(call, &table)));
         drop(held);
         match committed.transpose() {
@@ -314,8 +316,9 @@ impl WritePath {
     /// The end of step 4: hands the changes of a commit over to the live thread.
     ///
     /// `own` is `None` for a transaction, which held the file's lock from `before` on. For a single statement, it is the
-    /// number of commits that the statement wrote to the log, 0 if the rows are as they were: if the count of commits in
-    /// the log's index has grown by another number, another process has committed in between.
+    /// number of commits that the statement wrote to the log, 0 if it wrote nothing: without triggers it writes to no
+    /// attached file. If the count of commits in the log's index has grown by another number, another process has
+    /// committed in between.
     #[inline]
     fn made(
         &self,
@@ -327,9 +330,9 @@ impl WritePath {
     ) {
         debug_assert!(self.turns.is_taken(), "a commit is made by the thread that has the turn");
         let after = session.connection.log_state();
-        let count = |state: Option<LogState>| state.map(LogState::change);
-        let is_alone =
-            own.is_none_or(|own| count(before).map(|count| count.wrapping_add(own)) == count(after));
+        let is_alone = own.is_none_or(|own| {
+            before.zip(after).is_some_and(|(was, is)| was.change().wrapping_add(own) == is.change())
+        });
         session.note_commit(after, is_alone);
         hand_over.finish(Commit { version: 0, captured, before: before.filter(|_| is_alone), after });
     }

@@ -1,5 +1,5 @@
 //! The writer's session: a session with the gathering of its transaction's changes. A reader's session has none, so
-//! reading knows nothing of live queries. As with a [`Leased`] session, one thread uses it at a time, in calls.
+//! reading knows nothing of live queries. As with a [`Leased`] session, one thread uses it at a time.
 
 use crate::live::capture::Capture;
 use crate::session::leased::Leased;
@@ -32,8 +32,8 @@ impl WriteSession {
         self.session.call(|session| work(WriteCall { session, capture: &self.capture }))
     }
 
-    /// The session for the commit protocol and for savepoints. Unlike [`call`](WriteSession::call), this checks no
-    /// process and explains no error: they do so themselves.
+    /// The session for the commit protocol and for savepoints. Unlike [`call`](WriteSession::call), this does not check
+    /// for a fork and does not explain errors. The callers do both.
     #[inline]
     pub(crate) fn in_commit(&self) -> WriteCall<'_> {
         WriteCall { session: self.session.unleased(), capture: &self.capture }

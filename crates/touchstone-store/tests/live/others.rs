@@ -5,6 +5,7 @@ use crate::place::place;
 use crate::{Task, task};
 use proptest::prelude::*;
 use std::cell::RefCell;
+use std::ptr;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
@@ -196,6 +197,9 @@ fn a_statement_that_changes_nothing_is_no_commit_of_another() -> Result<()> {
         for _ in 0..3 {
             watcher.store.put(&task(1, 1, Some(due)))?;
         }
+        assert!(watcher.store.replace(&task(1, 1, Some(due)))?);
+        assert!(!watcher.store.replace(&task(2, 1, Some(due)))?);
+        assert!(!watcher.store.remove::<Task>(&2)?);
         watcher.is_even()?;
         watcher.store.wait_delivered()?;
     }
@@ -244,6 +248,45 @@ fn a_commit_of_another_beside_a_statement_that_changes_nothing_is_told() -> Resu
         assert_eq!(i64::from(watcher.resyncs), resyncs);
     }
     Ok(())
+}
+
+/// A WAL hook that a program sets is not the store's, which counts its commits by its own.
+#[test]
+fn a_wal_hook_that_sql_removes_is_set_again() -> Result<()> {
+    let place = place();
+    let mut watcher = Watcher::begin(place.open())?;
+    watcher.store.write(|transaction| {
+        transaction.sql(|connection| {
+            // SAFETY: the connection is open, and no hook is an allowed one.
+            unsafe { rusqlite::ffi::sqlite3_wal_hook(connection.handle(), None, ptr::null_mut()) };
+            Ok(())
+        })
+    })?;
+    for due in 1..4 {
+        watcher.store.put(&task(1, 1, Some(due)))?;
+        watcher.is_even()?;
+    }
+    assert_eq!(watcher.resyncs, 0);
+    Ok(())
+}
+
+/// Regression: SQLite commits a statement that a trigger fails so, if it is a transaction of its own.
+#[test]
+fn a_single_statement_that_a_trigger_fails_is_undone() -> Result<()> {
+    let place = place();
+    let mut watcher = Watcher::begin(place.open())?;
+    watcher.store.write(|transaction| {
+        transaction.sql(|connection| {
+            connection.execute_batch(
+                "create trigger refused after insert on task when new.id = 9 begin select raise(fail, 'no'); end",
+            )
+        })
+    })?;
+    watcher.store.insert(&task(1, 1, Some(1)))?;
+    assert!(watcher.store.insert(&task(9, 1, Some(1))).is_err());
+    assert!(watcher.store.put(&task(9, 1, Some(1))).is_err());
+    assert_eq!(watcher.store.get::<Task>(&9)?, None);
+    watcher.is_even()
 }
 
 static HELD: Mutex<()> = Mutex::new(());
