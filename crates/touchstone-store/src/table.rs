@@ -32,10 +32,7 @@ impl Held {
     /// Takes the statement out, until the returned value is dropped.
     #[inline]
     pub(crate) fn take(&self, make: impl FnOnce() -> Result<Statement>) -> Result<Taken<'_>> {
-        let statement = match self.0.take() {
-            Some(statement) => statement,
-            None => make()?,
-        };
+        let statement = self.0.take().map_or_else(make, Ok)?;
         Ok(Taken { place: self, statement: Some(statement) })
     }
 }

@@ -324,13 +324,13 @@ unsafe extern "C" fn changed(
     }
 }
 
-/// Whether a statement may change other rows than it names: by triggers, foreign keys that act, or constraints that
-/// replace. It changes with the schema, and with the connection's own triggers, which no schema's version covers.
+/// Whether a statement may change other rows than it names, or not all of them: by triggers, foreign keys that act, or
+/// constraints that replace, ignore or fail. It changes with the schema, and with the connection's own triggers, which no schema's version covers.
 pub(crate) fn has_triggers_or_cascades(connection: &Connection) -> Result<bool> {
     // In lower case, because a program may have made `like` case-sensitive.
     const SQL: &str = "select exists (select 1 from main.sqlite_schema where type = 'trigger') \
         or exists (select 1 from temp.sqlite_schema where type = 'trigger') \
-        or exists (select 1 from main.sqlite_schema where type = 'table' and lower(sql) like '%on%conflict%replace%') \
+        or exists (select 1 from main.sqlite_schema where type = 'table' and lower(sql) like '%on%conflict%') \
         or exists ( \
             select 1 from main.sqlite_schema as made, pragma_foreign_key_list(made.name, 'main') as key \
             where made.type = 'table' and lower(made.sql) like '%references%' \

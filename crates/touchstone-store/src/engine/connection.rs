@@ -626,8 +626,7 @@ impl Connection {
         unsafe { ffi::sqlite3_get_autocommit(self.handle()) != 0 }
     }
 
-    /// The number of commits that the connection has written to a log. It wraps. A commit that changes no page writes
-    /// nothing.
+    /// The number of commits that the connection has written to a log; it wraps. One that changes no page is not written.
     #[inline]
     pub(crate) fn commits(&self) -> u32 {
         self.commits.get()

@@ -52,8 +52,8 @@ pub(crate) struct Capture {
     /// Whether counts are watched: then rows are noted before they are written.
     counts: Cell<bool>,
     open: RefCell<OpenCapture>,
-    /// Whether statements change further rows (by triggers, cascading keys or `on conflict replace`), and the version
-    /// of the schema for which that is known.
+    /// Whether statements change further rows or leave some out (by triggers, cascading keys or `on conflict`), and the
+    /// version of the schema for which that is known.
     acting: Cell<Option<(i64, bool)>>,
 }
 

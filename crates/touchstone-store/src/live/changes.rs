@@ -281,7 +281,8 @@ impl<T: Record> Gathered for Changes<T> {
         let is_read_again = is_doubtful || matters || keys.is_some();
         if is_read_again {
             let access = Access::<T>::shaped(leased, which, shape);
-            self.read_again(access, keys.unwrap_or_default(), matters);
+            let read = leased.in_snapshot(|| self.read_again(access, keys.unwrap_or_default(), matters));
+            self.unknown |= read.is_err();
         }
         self.left_out = Vec::new();
         let marks = self.interest.marks();

@@ -6,8 +6,7 @@ use crate::engine::log::LogState;
 /// A commit, as the live thread gets it.
 #[derive(Default)]
 pub(crate) struct Commit {
-    /// Its number, which the inbox sets; 0 before. Commits and the live thread's snapshots share one series: later ones are
-    /// greater.
+    /// Its number, which the inbox sets. Commits and the live thread's snapshots share one series: later ones are greater.
     pub(crate) version: u64,
     /// `None` if nothing was watched when the transaction began.
     pub(crate) captured: Option<Captured>,

@@ -23,6 +23,20 @@ impl Leased {
             work(session)
         })
     }
+
+    /// Runs work in the transaction under way, or else in a snapshot: a single statement has ended when its rows are read.
+    ///
+    /// # Errors
+    /// If the snapshot cannot begin.
+    pub(crate) fn in_snapshot(&self, work: impl FnOnce()) -> Result<()> {
+        let begin = |session: &Session| session.begin_read(None).map(|_| true);
+        let begins = self.call(|session| Ok(session.connection.is_idle() && begin(session)?))?;
+        work();
+        if begins {
+            self.call_last(|session| session.connection.end());
+        }
+        Ok(())
+    }
 }
 
 impl First for Leased {

@@ -257,9 +257,8 @@ impl WritePath {
         self.pin.check_flushed()?;
         if let Some(index) = self.yielding.asked() {
             let writer = lock(&self.session);
-            let busy_handler =
-                writer.as_ref().map(|writer| &writer.in_commit().session.connection.busy_handler);
-            let has_waited = busy_handler.is_some_and(|busy_handler| busy_handler.take_waited());
+            let handler = writer.as_ref().map(|writer| &writer.in_commit().session.connection.busy_handler);
+            let has_waited = handler.is_some_and(|busy_handler| busy_handler.take_waited());
             drop(writer);
             self.yielding.give_way(index, has_waited);
         }

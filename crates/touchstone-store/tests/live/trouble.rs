@@ -457,3 +457,75 @@ fn a_key_that_is_none_of_the_types_is_refused() -> Result<()> {
     assert_eq!(feed.watch_dynamic(number, &Key::from(5))?.results().len(), 1);
     Ok(())
 }
+
+/// An older form of a task, in the same table.
+#[derive(Record, Clone, Debug, PartialEq)]
+#[record(name = "task")]
+struct OlderTask {
+    #[record(key)]
+    id: i64,
+    title: String,
+}
+
+/// Regression: rows that a commit must read again were not found after a single statement, which was committed by then:
+/// every live query was read again.
+#[test]
+fn a_single_statement_whose_rows_are_read_again_is_a_difference() -> Result<()> {
+    for (sql, watches_older) in [
+        ("create trigger noted after insert on task begin select 1; end", false),
+        ("create table child (task INTEGER REFERENCES task ON DELETE CASCADE)", false),
+        ("create table other (number INTEGER UNIQUE ON CONFLICT REPLACE)", false),
+        ("select 1", true),
+    ] {
+        let (_directory, store) = store();
+        store.insert(&task(1, 1, None))?;
+        store.write(|transaction| transaction.sql(|connection| connection.execute_batch(sql).map(drop)))?;
+        let feed = every(&store)?;
+        let all = feed.query::<Task>().watch()?;
+        let older = watches_older.then(|| feed.query::<OlderTask>().watch()).transpose()?;
+        for due in 1..4 {
+            store.put(&task(1, 1, Some(due)))?;
+            let batch = feed.next()?.expect("the feed goes on");
+            let update = batch.get(all.id()).expect("it is concerned");
+            assert_eq!((batch.is_resync(), dues(&update.results()?)), (false, vec![Some(due)]), "{sql}");
+        }
+        drop(older);
+    }
+    Ok(())
+}
+
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Place {
+    #[record(key)]
+    id: i64,
+    number: i64,
+}
+
+/// Regression: a batch's rows are noted before SQLite writes them. Those that a constraint left out were told as
+/// written, and those that stayed before a failure were not told.
+#[test]
+fn what_constraints_leave_out_of_a_batch_is_not_told_and_what_stays_is() -> Result<()> {
+    for sql in [
+        "create table place (id INTEGER PRIMARY KEY ON CONFLICT IGNORE, number INTEGER)",
+        "create table place (id INTEGER PRIMARY KEY, number INTEGER UNIQUE ON CONFLICT IGNORE)",
+        "create table place (id INTEGER PRIMARY KEY, number INTEGER UNIQUE ON CONFLICT FAIL)",
+        "create table place (id INTEGER PRIMARY KEY, number INTEGER UNIQUE ON CONFLICT REPLACE)",
+    ] {
+        let (_directory, store) = store();
+        store.write(|transaction| transaction.sql(|connection| connection.execute_batch(sql)))?;
+        let place = |id, number| Place { id, number };
+        store.insert_all(&[place(1, 1), place(2, 2)])?;
+        let feed = every(&store)?;
+        let all = feed.query::<Place>().watch()?;
+        store.write(|transaction| {
+            let _ = transaction.insert_all(&[place(3, 3), place(4, 1), place(5, 5)]);
+            let _ = transaction.put_all(&[place(1, 7), place(6, 2), place(7, 9)]);
+            Ok::<_, Error>(())
+        })?;
+        let batch = feed.next()?.expect("the feed goes on");
+        let update = batch.get(all.id()).expect("it is concerned");
+        let told: Vec<Place> = update.results()?.iter().cloned().collect();
+        assert_eq!(told, store.all::<Place>()?, "{sql}");
+    }
+    Ok(())
+}

@@ -56,9 +56,11 @@ struct Place {
     _directory: tempfile::TempDir,
 }
 
-fn place() -> Place {
+fn place() -> (Place, Opened) {
     let directory = tempfile::tempdir().expect("there is room");
-    Place { path: directory.path().join("a.db"), _directory: directory }
+    let path = directory.path().join("a.db");
+    let opened = open(&path);
+    (Place { path, _directory: directory }, opened)
 }
 
 /// Starts the other process. It acts by its role once for each line of input, and ends with its input.
@@ -98,8 +100,7 @@ fn the_other_process() {
 
 #[test]
 fn a_store_that_commits_wakes_who_waits_in_another_process() {
-    let place = place();
-    let opened = open(&place.path);
+    let (place, opened) = place();
     let watch = CommitWatch::looking(opened.index.clone(), ONLY_RUNG);
     let mut other = start("store", &place.path);
     for _ in 0..20 {
@@ -114,8 +115,7 @@ fn a_store_that_commits_wakes_who_waits_in_another_process() {
 
 #[test]
 fn a_store_wakes_watchers_of_several_processes() {
-    let place = place();
-    let opened = open(&place.path);
+    let (place, opened) = place();
     let watch = CommitWatch::looking(opened.index.clone(), ONLY_RUNG);
     let mut others: Vec<Other> = (0..3).map(|_| start("watch", &place.path)).collect();
     for _ in 0..10 {
@@ -134,8 +134,7 @@ fn a_store_wakes_watchers_of_several_processes() {
 
 #[test]
 fn a_commit_that_nobody_rings_for_is_seen() {
-    let place = place();
-    let opened = open(&place.path);
+    let (place, opened) = place();
     let watch = CommitWatch::new(opened.index.clone());
     let mut other = start("plain", &place.path);
     for _ in 0..5 {
@@ -148,8 +147,7 @@ fn a_commit_that_nobody_rings_for_is_seen() {
 
 #[test]
 fn a_process_that_died_watching_is_called_in_vain_only_some_times() {
-    let place = place();
-    let opened = open(&place.path);
+    let (place, opened) = place();
     let watch = CommitWatch::new(opened.index.clone());
     let mut other = start("watch", &place.path);
     other.tell("go");

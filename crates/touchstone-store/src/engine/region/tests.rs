@@ -98,11 +98,7 @@ fn what_else_can_change_a_result_is_told() {
         ("select count(*) from sqlite_master", "", "is SQLite's own"),
         ("select count(*) from sqlite_schema", "", "is SQLite's own"),
         ("select * from pragma_table_info('note')", "", "`pragma_table_info` is a table-valued function"),
-        (
-            "select count(*) from pragma_table_info('note')",
-            "",
-            "`pragma_table_info` is a table-valued function",
-        ),
+        ("select count(*) from pragma_table_info('note')", "", "`pragma_table_info` is a table-valued"),
         ("select pgno from sqlite_dbpage", "", "`sqlite_dbpage` is a table-valued function"),
     ] {
         let found = region(&connection, sql).expect("it is one");
