@@ -145,9 +145,9 @@ impl WritePath {
         Ok(result)
     }
 
-    /// Runs one statement as a transaction of its own if the table is ready and the file is not locked; otherwise a
-    /// transaction, which makes the table ready, or waits for the lock. If the transaction cannot begin, `name` adds the
-    /// record's name to the error, as the statement does to its own errors.
+    /// Runs one statement as a transaction of its own if the table is ready, and the file has no triggers and no lock;
+    /// otherwise a transaction, which makes the table ready, or waits for the lock. If the transaction cannot begin, `name`
+    /// adds the record's name to the error, as the statement does to its own errors.
     pub(crate) fn alone<R>(
         &self,
         shape: &'static Shape,
