@@ -325,7 +325,7 @@ unsafe extern "C" fn changed(
 }
 
 /// Whether a statement may change other rows than it names, or not all of them: by triggers, foreign keys that act, or
-/// constraints that replace, ignore or fail. It changes with the schema, and with the connection's own triggers, which no schema's version covers.
+/// constraints that replace, ignore or fail. The connection's own triggers are in no schema's version.
 pub(crate) fn has_triggers_or_cascades(connection: &Connection) -> Result<bool> {
     // In lower case, because a program may have made `like` case-sensitive.
     const SQL: &str = "select exists (select 1 from main.sqlite_schema where type = 'trigger') \

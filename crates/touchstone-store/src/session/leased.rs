@@ -6,6 +6,7 @@ use crate::engine::pin::First;
 use crate::session::Session;
 use crate::types::error::Result;
 use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 
 /// A session that is used in calls. One thread has it at a time.
@@ -31,11 +32,11 @@ impl Leased {
     pub(crate) fn in_snapshot(&self, work: impl FnOnce()) -> Result<()> {
         let begin = |session: &Session| session.begin_read(None).map(|_| true);
         let begins = self.call(|session| Ok(session.connection.is_idle() && begin(session)?))?;
-        work();
+        let worked = catch_unwind(AssertUnwindSafe(work));
         if begins {
             self.call_last(|session| session.connection.end());
         }
-        Ok(())
+        worked.map_or_else(|panic| resume_unwind(panic), Ok)
     }
 }
 

@@ -303,10 +303,9 @@ impl WritePath {
         let hand_over = self.live.hand_over();
         let commits = connection.commits();
         let no_wait = connection.busy_handler.no_wait();
-        let result = statement();
-        drop(no_wait);
-        let result = result.map_err(|error| self.pin.explain(error))?;
+        let result = statement().map_err(|error| self.pin.explain(error))?;
         let captured = capture.finish(&writer.session);
+        drop(no_wait);
         let own = connection.commits().wrapping_sub(commits);
         self.made(session, hand_over, captured, before, Some(own));
         Ok(result)

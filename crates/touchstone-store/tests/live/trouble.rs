@@ -519,6 +519,7 @@ fn what_constraints_leave_out_of_a_batch_is_not_told_and_what_stays_is() -> Resu
         let all = feed.query::<Place>().watch()?;
         store.write(|transaction| {
             let _ = transaction.insert_all(&[place(3, 3), place(4, 1), place(5, 5)]);
+            let _ = transaction.insert_all(&[place(8, 8), place(2, 6)]);
             let _ = transaction.put_all(&[place(1, 7), place(6, 2), place(7, 9)]);
             Ok::<_, Error>(())
         })?;
