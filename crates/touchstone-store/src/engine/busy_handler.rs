@@ -47,8 +47,7 @@ impl BusyHandler {
         unsafe { ffi::sqlite3_busy_handler(connection, Some(wait), ptr::from_ref(self).cast_mut().cast()) };
     }
 
-    /// From now on the connection waits for this time at most, for all locks together: a checkpoint waits for one after
-    /// the other.
+    /// From now on the connection waits for this time at most, for all locks together: a checkpoint waits for several.
     pub(crate) fn limit_all_to(&self, limit: Duration) {
         self.left.set(Some(limit));
     }

@@ -49,8 +49,7 @@ pub(crate) struct Connection {
     cookie: OnceCell<Statement>,
     look: OnceCell<Statement>,
     raw: Own,
-    /// The feeds (virtual tables for batch inserts) by the number of their columns. Dropped after the connection, which
-    /// reads them.
+    /// The feeds (virtual tables for batch inserts) by their columns' number. Dropped after the connection, their reader.
     feeds: RefCell<HashMap<usize, Rc<BatchInsert>>>,
     /// Dropped after the connection, whose busy handler it is.
     pub(crate) busy_handler: Box<BusyHandler>,

@@ -14,10 +14,11 @@ use crate::session::leased::Leased;
 use crate::table::Section;
 use crate::types::cells::Cells;
 use crate::types::record::Record;
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 use std::sync::Arc;
 
 /// The changes that a transaction hands over.
@@ -100,6 +101,14 @@ impl Capture {
         }
     }
 
+    /// Whether a single statement may write to the table. It commits before the gathering ends, when rows are read again
+    /// for other types of the table, or because statements of the file change further rows.
+    #[inline]
+    pub(crate) fn may_be_single<T: Record>(&self, session: &Session, section: &Section) -> bool {
+        let is_other = |topic: &Topic| is_of(topic, section) && !is_own::<T>(topic, section);
+        !self.is_on.get() || !self.open.borrow().topics.list.iter().any(is_other) && !self.is_acting(session)
+    }
+
     /// If counts are watched, notes a row that is about to be written or removed. Its key follows the skipped values.
     #[inline]
     pub(crate) fn before<T: Record>(
@@ -167,8 +176,7 @@ impl Capture {
         self.counts.get()
     }
 
-    /// Calls `each` with the changes of the table's topics of this type, and `each_other` with those of its other
-    /// topics.
+    /// Calls `each` with the changes of the table's topics of this type, and `each_other` with those of the others.
     fn each_of<T: Record>(
         &self,
         section: &Section,
@@ -180,7 +188,7 @@ impl Capture {
         for (at, topic) in topics.list.iter().enumerate().filter(|(_, topic)| is_of(topic, section)) {
             let gathered = open.changes_of(at);
             let any: &mut dyn Any = &mut **gathered;
-            match any.downcast_mut::<Changes<T>>() {
+            match any.downcast_mut::<Changes<T>>().filter(|_| is_own::<T>(topic, section)) {
                 Some(changes) => each(changes),
                 None => each_other(&mut **gathered, topic),
             }
@@ -307,9 +315,9 @@ impl Capture {
         let mut is_unknown = open.doubt();
         let OpenCapture { topics, changes, counted, keys, unknown, .. } = &mut *open;
         // Several types may have one table: the program's own, or versions of a type that has changed.
-        for (at, _) in topics.list.iter().enumerate().filter(|(_, topic)| is_of(topic, section)) {
+        for (at, topic) in topics.list.iter().enumerate().filter(|(_, topic)| is_of(topic, section)) {
             let gathered: &mut dyn Any = &mut **made(topics, counted, changes, at);
-            if let Some(changes) = gathered.downcast_mut::<Changes<T>>() {
+            if let Some(changes) = gathered.downcast_mut().filter(|_| is_own::<T>(topic, section)) {
                 gather(changes);
                 continue;
             }
@@ -366,6 +374,12 @@ impl Capture {
 fn is_of(topic: &Topic, section: &Section) -> bool {
     let which = section.collection().map_or(CollectionRef::Own, CollectionRef::Named);
     topic.which == which && topic.shape.name.eq_ignore_ascii_case(section.shape.name)
+}
+
+/// Whether the topic's records are of this type. Types that are made at run time differ by their shapes alone.
+fn is_own<T: Record>(topic: &Topic, section: &Section) -> bool {
+    topic.type_id == TypeId::of::<T>()
+        && (ptr::eq(topic.shape, section.shape) || topic.shape == section.shape)
 }
 
 /// The changes of a topic; a list is made if there is none yet.

@@ -127,8 +127,7 @@ impl<T: Record> Changes<T> {
     }
 
     /// The key of a row that matters, and why. A row that does not matter now may do so before the commit, so its key
-    /// is kept. Most rows do not matter: each key is appended to the kept ones at once, and removed again if its row
-    /// matters.
+    /// is kept. Most rows do not matter: each key is appended to the kept ones at once, and removed if its row matters.
     #[inline]
     fn key_that_matters(
         &mut self,
@@ -154,8 +153,7 @@ impl<T: Record> Changes<T> {
         None
     }
 
-    /// Lists a change. The inbox would drop more than `HELD_MAX`: then no change is listed, and all rows are read
-    /// again.
+    /// Lists a change. The inbox would drop more than `HELD_MAX`: then none is listed, and all rows are read again.
     fn add(&mut self, change: Change<T>) {
         self.list.push(change);
         if self.unknown || self.list.len() > HELD_MAX {
@@ -281,8 +279,7 @@ impl<T: Record> Gathered for Changes<T> {
         let is_read_again = is_doubtful || matters || keys.is_some();
         if is_read_again {
             let access = Access::<T>::shaped(leased, which, shape);
-            let read = leased.in_snapshot(|| self.read_again(access, keys.unwrap_or_default(), matters));
-            self.unknown |= read.is_err();
+            self.read_again(access, keys.unwrap_or_default(), matters);
         }
         self.left_out = Vec::new();
         let marks = self.interest.marks();

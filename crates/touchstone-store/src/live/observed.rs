@@ -10,6 +10,7 @@ use super::interest::Interest;
 use crate::session::access::CollectionRef;
 use crate::types::record::Shape;
 use crate::types::sync::{Mutex, TOPICS, lock};
+use std::any::TypeId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,6 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Topic {
     pub(crate) id: u32,
     pub(crate) shape: &'static Shape,
+    /// The type of its records in the program.
+    pub(crate) type_id: TypeId,
     pub(crate) which: CollectionRef,
     /// The generation of the first list that has the topic.
     pub(crate) since: u64,

@@ -25,7 +25,7 @@ use crate::types::record::{Record, Shape};
 use crate::types::sync::Arc;
 use crate::types::value::Value;
 use slab::Slab;
-use std::any::Any;
+use std::any::{Any, TypeId};
 
 /// A job for the live thread.
 pub(crate) type Job = Box<dyn FnOnce(&mut Live) + Send>;
@@ -582,7 +582,8 @@ impl Live {
         let gather: fn(&Arc<Interest>) -> Box<dyn Gathered> = |interest| Box::new(Changes::<T>::of(interest));
         let interest = Arc::default();
         let watched = Box::new(Watched::<T>::new(&interest));
-        let mut topic = Topic { id, shape, which: CollectionRef::Own, since: 0, interest, gather };
+        let (type_id, which) = (TypeId::of::<T>(), CollectionRef::Own);
+        let mut topic = Topic { id, shape, type_id, which, since: 0, interest, gather };
         self.shared.observed.change(|topics| {
             topic.since = topics.generation;
             topics.list.push(topic.clone());

@@ -6,7 +6,6 @@ use crate::engine::pin::First;
 use crate::session::Session;
 use crate::types::error::Result;
 use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 
 /// A session that is used in calls. One thread has it at a time.
@@ -23,20 +22,6 @@ impl Leased {
             session.check_open()?;
             work(session)
         })
-    }
-
-    /// Runs work in the transaction under way, or else in a snapshot: a single statement has ended when its rows are read.
-    ///
-    /// # Errors
-    /// If the snapshot cannot begin.
-    pub(crate) fn in_snapshot(&self, work: impl FnOnce()) -> Result<()> {
-        let begin = |session: &Session| session.begin_read(None).map(|_| true);
-        let begins = self.call(|session| Ok(session.connection.is_idle() && begin(session)?))?;
-        let worked = catch_unwind(AssertUnwindSafe(work));
-        if begins {
-            self.call_last(|session| session.connection.end());
-        }
-        worked.map_or_else(|panic| resume_unwind(panic), Ok)
     }
 }
 

@@ -29,7 +29,7 @@ impl Store {
     }
 
     pub(crate) fn insert_shaped<T: Record>(&self, shape: &'static Shape, record: &T) -> Result<()> {
-        self.inner.writes.alone(
+        self.inner.writes.alone::<T, _>(
             shape,
             |call, table| records::insert(call, table, record),
             |transaction| transaction.shaped(shape).insert(record),
@@ -70,7 +70,7 @@ impl Store {
     }
 
     pub(crate) fn put_shaped<T: Record>(&self, shape: &'static Shape, record: &T) -> Result<()> {
-        self.inner.writes.alone(
+        self.inner.writes.alone::<T, _>(
             shape,
             |call, table| records::put(call, table, record),
             |transaction| transaction.shaped(shape).put(record),
@@ -113,7 +113,7 @@ impl Store {
     }
 
     pub(crate) fn replace_shaped<T: Record>(&self, shape: &'static Shape, record: &T) -> Result<bool> {
-        self.inner.writes.alone(
+        self.inner.writes.alone::<T, _>(
             shape,
             |call, table| records::replace(call, table, record),
             |transaction| transaction.shaped(shape).replace(record),
@@ -141,7 +141,7 @@ impl Store {
         shape: &'static Shape,
         key: &(impl Finds<T> + ?Sized),
     ) -> Result<bool> {
-        self.inner.writes.alone(
+        self.inner.writes.alone::<T, _>(
             shape,
             |call, table| records::remove::<T, _>(call, table, key),
             |transaction| transaction.shaped::<T>(shape).remove(key),

@@ -8,7 +8,7 @@
 //!    the in-process write lock; refuses to go on after a failed flush; yields to other processes.
 //! 2. *Session*, `session`: locks the writer's session, and opens it at the first turn.
 //! 3. *Begin*, `begin`: begins to gather the changes; begins the transaction, which takes the file's write lock; notes
-//!    the log's state. A single statement takes the file's lock by itself, in step 4.
+//!    the log's state. A single statement (`alone`) has no transaction, and takes the file's lock by itself, in step 4.
 //! 4. *Commit*, `OpenTransaction::commit` or `commit_one`: locks `hand_off`, ends the gathering, commits, and puts the
 //!    commit into the inbox of the live thread (`made`). A single statement commits by itself, before the gathering ends.
 //! 5. *End*, `end`: counts the commit for the flush; passes the turn on; wakes the live thread and the watchers of other
@@ -45,7 +45,7 @@ use crate::session::{Role, Session};
 use crate::table::Section;
 use crate::types::error::{Error, ErrorKind, Result};
 use crate::types::options::{Durability, Options};
-use crate::types::record::Shape;
+use crate::types::record::{Record, Shape};
 use crate::types::sync::{LOG, Mutex, MutexGuard, SESSION, lock};
 use crate::writer::transaction::Transaction;
 use std::path::{Path, PathBuf};
@@ -145,10 +145,10 @@ impl WritePath {
         Ok(result)
     }
 
-    /// Runs one statement as a transaction of its own if the table is ready, and the file has no triggers and no lock;
-    /// otherwise a transaction, which makes the table ready, or waits for the lock. If the transaction cannot begin, `name`
-    /// adds the record's name to the error, as the statement does to its own errors.
-    pub(crate) fn alone<R>(
+    /// Runs one statement as a transaction of its own if the table is ready, the file has no triggers and no lock, and no
+    /// row must be read again for live queries. Otherwise a transaction makes the table ready, or waits for the lock; if
+    /// it cannot begin, `name` adds the record's name to the error, as the statement does to its own errors.
+    pub(crate) fn alone<T: Record, R>(
         &self,
         shape: &'static Shape,
         statement: impl FnOnce(WriteCall<'_>, &Section) -> Result<R>,
@@ -163,7 +163,9 @@ impl WritePath {
         let now = self.log_state();
         let is_known = now.is_some() && now == call.session.committed.get();
         let is_ready = is_known && !call.session.connection.may_have_triggers();
+        call.capture.begin();
         let table = is_ready.then(|| call.ready_table(shape)).flatten();
+        let table = table.filter(|table| call.capture.may_be_single::<T>(call.session, table));
         let committed = table.map(|table| self.commit_one(held.writer(), || statement(call, &table)));
         drop(held);
         match committed.transpose() {
@@ -290,7 +292,7 @@ impl WritePath {
         Ok(Beginning { schema: call.session.schema(), before: self.log_state() })
     }
 
-    /// Steps 3 and 4 of one statement, which is a transaction of its own.
+    /// Step 4 of one statement, which is a transaction of its own. The gathering of its changes has begun.
     ///
     /// # Errors
     /// As `statement` does; [`Busy`](ErrorKind::Busy) at once if another connection has the file's write lock.
@@ -299,13 +301,12 @@ impl WritePath {
         let connection = &session.connection;
         debug_assert!(connection.is_idle(), "a statement that is no transaction of its own commits nothing");
         let before = session.committed.get();
-        capture.begin();
         let hand_over = self.live.hand_over();
         let commits = connection.commits();
         let no_wait = connection.busy_handler.no_wait();
         let result = statement().map_err(|error| self.pin.explain(error))?;
-        let captured = capture.finish(&writer.session);
         drop(no_wait);
+        let captured = capture.finish(&writer.session);
         let own = connection.commits().wrapping_sub(commits);
         self.made(session, hand_over, captured, before, Some(own));
         Ok(result)

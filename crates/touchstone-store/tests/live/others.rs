@@ -4,7 +4,7 @@ use crate::acting::{Acting, Acts};
 use crate::place::place;
 use crate::{Task, task};
 use proptest::prelude::*;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
@@ -193,15 +193,17 @@ fn what_other_programs_commit_is_read_anew_and_the_stores_own_commits_are_not() 
 fn a_statement_that_changes_nothing_is_no_commit_of_another() -> Result<()> {
     let place = place();
     let mut watcher = Watcher::begin(place.open())?;
-    for due in [1, 2] {
-        for _ in 0..3 {
-            watcher.store.put(&task(1, 1, Some(due)))?;
-        }
-        assert!(watcher.store.replace(&task(1, 1, Some(due)))?);
-        assert!(!watcher.store.replace(&task(2, 1, Some(due)))?);
-        assert!(!watcher.store.remove::<Task>(&2)?);
-        watcher.is_even()?;
+    let idle: [fn(&Store, i64) -> Result<bool>; 4] = [
+        |store, due| store.put(&task(1, 1, Some(due))).map(|()| false),
+        |store, due| store.replace(&task(1, 1, Some(due))).map(|is_there| !is_there),
+        |store, due| store.replace(&task(2, 1, Some(due))),
+        |store, _| store.remove::<Task>(&2),
+    ];
+    for (due, call) in (0..).zip(idle.iter().cycle().take(8)) {
+        watcher.store.put(&task(1, 1, Some(due)))?;
+        assert!(!call(&watcher.store, due)?);
         watcher.store.wait_delivered()?;
+        watcher.is_even()?;
     }
     assert_eq!(watcher.resyncs, 0);
     Ok(())
@@ -210,6 +212,9 @@ fn a_statement_that_changes_nothing_is_no_commit_of_another() -> Result<()> {
 thread_local! {
     /// Another store, which commits when this thread writes a number.
     static INTRUDER: RefCell<Option<Store>> = const { RefCell::new(None) };
+
+    /// SQL that it runs in place of its commit.
+    static TRIGGER: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -217,9 +222,12 @@ struct Intruded;
 
 impl Acts for Intruded {
     fn writing(number: i64) {
-        if let Some(other) = INTRUDER.with_borrow_mut(Option::take) {
-            other.put(&task(7, 1, Some(number))).expect("it is written");
-        }
+        let Some(other) = INTRUDER.with_borrow_mut(Option::take) else { return };
+        let done = match TRIGGER.take() {
+            None => other.put(&task(7, 1, Some(number))),
+            Some(sql) => other.write(|transaction| transaction.sql(|given| given.execute_batch(sql))),
+        };
+        done.expect("it is written");
     }
 }
 
@@ -287,6 +295,33 @@ fn a_single_statement_that_a_trigger_fails_is_undone() -> Result<()> {
     assert!(watcher.store.put(&task(9, 1, Some(1))).is_err());
     assert_eq!(watcher.store.get::<Task>(&9)?, None);
     watcher.is_even()
+}
+
+/// The store looks for triggers before a statement. One that another store makes after that look fails the statement, and
+/// SQLite commits the statement's row: live queries are told it all the same.
+#[test]
+fn a_row_that_another_stores_new_trigger_fails_is_told() -> Result<()> {
+    let place = place();
+    let watcher = place.open();
+    watcher.insert(&Gate { id: 1, number: Acting::new(5) })?;
+    let feed = watcher.feed()?;
+    let gates = feed.query::<Gate>().watch()?;
+    watcher.put(&Gate { id: 1, number: Acting::new(6) })?;
+    watcher.wait_delivered()?;
+    while feed.try_next()?.is_some() {}
+    let other = place.open();
+    TRIGGER.set(Some("create trigger refused after insert on gate begin select raise(fail, 'no'); end"));
+    INTRUDER.set(Some(other));
+    assert!(watcher.put(&Gate { id: 2, number: Acting::new(7) }).is_err());
+    assert!(INTRUDER.take().is_none(), "the other has committed");
+    watcher.wait_delivered()?;
+    let batch = feed.try_next()?.expect("it is told");
+    let told: Vec<Gate> =
+        batch.get(gates.id()).expect("it is concerned").results::<Gate>()?.iter().cloned().collect();
+    assert_eq!(told, watcher.all::<Gate>()?);
+    watcher.insert(&Gate { id: 3, number: Acting::new(8) }).expect_err("the trigger is there");
+    assert_eq!(watcher.get::<Gate>(&3)?, None);
+    Ok(())
 }
 
 static HELD: Mutex<()> = Mutex::new(());
