@@ -325,12 +325,13 @@ unsafe extern "C" fn changed(
 }
 
 /// Whether a statement may change other rows than it names, or not all of them: by triggers, foreign keys that act, or
-/// constraints that replace, ignore or fail. The connection's own triggers are in no schema's version.
+/// constraints that replace, ignore or fail. Temporary triggers do not change the schema's version.
 pub(crate) fn has_triggers_or_cascades(connection: &Connection) -> Result<bool> {
     // In lower case, because a program may have made `like` case-sensitive.
     const SQL: &str = "select exists (select 1 from main.sqlite_schema where type = 'trigger') \
         or exists (select 1 from temp.sqlite_schema where type = 'trigger') \
-        or exists (select 1 from main.sqlite_schema where type = 'table' and lower(sql) like '%on%conflict%') \
+        or exists (select 1 from main.sqlite_schema where type = 'table' and lower(sql) like '%on%conflict%' and \
+            (lower(sql) like '%replace%' or lower(sql) like '%ignore%' or lower(sql) like '%fail%')) \
         or exists ( \
             select 1 from main.sqlite_schema as made, pragma_foreign_key_list(made.name, 'main') as key \
             where made.type = 'table' and lower(made.sql) like '%references%' \

@@ -49,7 +49,7 @@ pub(crate) struct Connection {
     cookie: OnceCell<Statement>,
     look: OnceCell<Statement>,
     raw: Own,
-    /// The feeds (virtual tables for batch inserts) by their columns' number. Dropped after the connection, their reader.
+    /// The feeds (virtual tables for batch inserts), by how many columns they have. The connection is dropped first.
     feeds: RefCell<HashMap<usize, Rc<BatchInsert>>>,
     /// Dropped after the connection, whose busy handler it is.
     pub(crate) busy_handler: Box<BusyHandler>,
@@ -512,8 +512,7 @@ impl Connection {
         }
     }
 
-    /// Whether a program has attached the file to itself: a write through the other name waits for the lock of its own
-    /// transaction.
+    /// Whether a program has attached the file to itself: a write by the other name waits for its own transaction's lock.
     #[cold]
     pub(crate) fn has_attached_itself(&self) -> bool {
         const SQL: &str = "select 1 from pragma_database_list as it, pragma_database_list as main \

@@ -19,7 +19,7 @@ pub(crate) struct Leased<S> {
     inside: ManuallyDrop<S>,
     /// None for the writer's session: no other thread knows of it, so none can end its transaction.
     lease: Option<Arc<Lease>>,
-    /// The store's file, which explains errors. Weak: it closes the store's first session, which must not keep it.
+    /// The store's file, which explains errors. Weak, because the store's first session must not keep the file open.
     pin: Weak<Pin>,
     /// The process that opened the session. A child of this process never touches the connection.
     origin: Origin,

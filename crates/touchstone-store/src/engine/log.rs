@@ -289,8 +289,7 @@ impl LogIndex {
 
     #[inline]
     fn asks(&self) -> &AtomicU8 {
-        // SAFETY: the byte lies within the region, which is mapped. It can be written: otherwise the index would not be
-        // found.
+        // SAFETY: the byte lies within the region, which is mapped, and can be written: otherwise no index is found.
         unsafe { self.region.0.cast::<AtomicU8>().add(ASKS_BYTE).as_ref() }
     }
 

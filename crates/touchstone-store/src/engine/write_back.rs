@@ -20,8 +20,7 @@ impl WriteBack {
         }
     }
 
-    /// Writes that range of cached bytes to the disk, and waits for it. If a write fails, the flush of the same file
-    /// reports it.
+    /// Writes that range of cached bytes to the disk, and waits for it. If a write fails, the file's flush reports it.
     #[cfg(target_os = "linux")]
     pub(crate) fn pieces(&self, from: u64, to: u64) {
         use std::os::fd::AsRawFd as _;

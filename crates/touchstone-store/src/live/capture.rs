@@ -101,8 +101,8 @@ impl Capture {
         }
     }
 
-    /// Whether a single statement may write to the table. It commits before the gathering ends, when rows are read again
-    /// for other types of the table, or because statements of the file change further rows.
+    /// Whether a single statement may write to the table. It has committed when the gathering ends, so no row can be read
+    /// again then. Rows may have to be if another type of the table is watched, or if a statement may change more rows.
     #[inline]
     pub(crate) fn may_be_single<T: Record>(&self, session: &Session, section: &Section) -> bool {
         let is_other = |topic: &Topic| is_of(topic, section) && !is_own::<T>(topic, section);
@@ -275,7 +275,7 @@ impl Capture {
         match self.acting.get() {
             Some((known, is_acting)) if known == schema => is_acting,
             _ => {
-                let is_acting = has_triggers_or_cascades(&session.connection).unwrap_or(true);
+                let Ok(is_acting) = has_triggers_or_cascades(&session.connection) else { return true };
                 self.acting.set(Some((schema, is_acting)));
                 is_acting
             }

@@ -108,14 +108,18 @@ impl<T: Record> Changes<T> {
         if self.unknown {
             return;
         }
-        let Some((key, matter)) = self.key_that_matters(cells, skipped, shape, Some(record)) else { return };
-        if matter == Matter::Admitted {
-            self.look.mark(key.hash);
-        }
-        // Reading runs the program's own code. It may fail, and may panic even if writing did not.
-        match catch_unwind(AssertUnwindSafe(|| Row::of_cells(key, cells, skipped, shape))) {
-            Ok(Ok(row)) => self.add(Change::Put(row)),
-            _ => self.unknown = true,
+        // This runs the program's own code, which may fail, and may panic even if writing did not.
+        let noted = catch_unwind(AssertUnwindSafe(|| {
+            let (key, matter) = self.key_that_matters(cells, skipped, shape, Some(record))?;
+            if matter == Matter::Admitted {
+                self.look.mark(key.hash);
+            }
+            Some(Row::of_cells(key, cells, skipped, shape))
+        }));
+        match noted {
+            Ok(None) => {}
+            Ok(Some(Ok(row))) => self.add(Change::Put(row)),
+            Ok(Some(Err(_))) | Err(_) => self.unknown = true,
         }
     }
 
@@ -208,9 +212,9 @@ pub(crate) trait Gathered: Any + Send {
     /// Notes the old rows of these keys, by the values of the type's columns.
     fn were(&mut self, shape: &'static Shape, rows: Vec<OldRow>);
 
-    /// Completes the list before the commit. All its rows are read again, as the transaction has them, if there are
-    /// `keys`, if the list is doubtful (foreign SQL may have undone changes), or if rows that were left out may matter
-    /// now.
+    /// Completes the list: before a transaction's commit, or after that of a single statement. All its rows are read
+    /// again in the transaction if there are `keys`, if the list is doubtful (foreign SQL may have undone changes), or if
+    /// rows that were left out may matter now. Without a transaction they cannot be read, and the changes are unknown.
     fn finish(
         &mut self,
         leased: &Leased,

@@ -1,6 +1,5 @@
 //! Live queries that share a scan: one ordered set of all rows that queries of one shape may have, and a window of it
-//! for each. A commit changes the set once, whatever the number of windows; only the windows that hold a changed row
-//! get an update.
+//! for each. A commit changes the set once, whatever the number of windows; only windows with a changed row are updated.
 
 use super::cover::Cover;
 use super::explain::{LiveExplanation, Structure};

@@ -13,7 +13,8 @@
 // of the type. If the interest is open, every row matters. If it is settled, a row matters if the filter admits it or
 // its key may be in the marks (a Bloom filter). The writer marks the rows that the filter admits, and keeps the keys of
 // those that it leaves out. At the commit, under `hand_off`, it compares the generation with that of its look: if they
-// differ, it reads the rows that it left out after all, and marks every row of its list.
+// differ, it reads the rows that it left out after all, and marks every row of its list. A single statement looks under
+// `hand_off` too, so no `open` comes between, and the statement, which has committed by then, has nothing to read.
 //
 // Why no row is missed. A new query reads its rows from a snapshot that begins under `hand_off`, after `open`. An
 // earlier commit is in the snapshot. A later one has looked before `open`, and finds another generation; or while every

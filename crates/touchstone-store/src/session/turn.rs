@@ -115,8 +115,7 @@ impl Turns {
         Some(AwaitedRound { turns: Arc::clone(self), thread: me })
     }
 
-    /// The turn that a thread took and forgot (`mem::forget`), for the calling thread, which ends it: there is one turn at
-    /// a time.
+    /// The turn that a thread took and forgot (`mem::forget`), for the calling thread, which ends it.
     pub(crate) fn resume(&self) -> Turn<'_> {
         self.pass_to_me();
         Turn { turns: self }

@@ -117,8 +117,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
     }
 }
 
-/// Locks, even after a panic: a thread that panicked with the lock left the state whole, because no state changes in
-/// two steps.
+/// Locks, even after a panic: no state changes in two steps, so a thread that panicked with the lock left it whole.
 #[inline]
 pub(crate) fn lock<T, const RANK: u8>(mutex: &Mutex<T, RANK>) -> MutexGuard<'_, T> {
     let held = Held::in_order(mutex);

@@ -220,8 +220,7 @@ impl Check<'_> {
             if report.problems.len() > found
                 && let Some(damaged) = snapshot.take()
             {
-                // After a page that cannot be decrypted SQLite reads nothing more in the same transaction, so it must
-                // end.
+                // After a page that cannot be decrypted SQLite reads nothing more in the transaction, so it must end.
                 damaged.leased().parked.set(None);
             }
         }

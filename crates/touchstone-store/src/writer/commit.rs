@@ -8,7 +8,7 @@
 //!    the in-process write lock; refuses to go on after a failed flush; yields to other processes.
 //! 2. *Session*, `session`: locks the writer's session, and opens it at the first turn.
 //! 3. *Begin*, `begin`: begins to gather the changes; begins the transaction, which takes the file's write lock; notes
-//!    the log's state. A single statement (`alone`) has no transaction, and takes the file's lock by itself, in step 4.
+//!    the log's state. A single statement (`alone`) has no `BEGIN`, and takes the file's lock by itself, in step 4.
 //! 4. *Commit*, `OpenTransaction::commit` or `commit_one`: locks `hand_off`, ends the gathering, commits, and puts the
 //!    commit into the inbox of the live thread (`made`). A single statement commits by itself, before the gathering ends.
 //! 5. *End*, `end`: counts the commit for the flush; passes the turn on; wakes the live thread and the watchers of other
@@ -16,8 +16,8 @@
 //!
 //! Lock order: the turn, then `session`, then `hand_off` of the link in step 4, and then the locks that `live/link.rs`
 //! lists. A transaction takes the file's write lock before `hand_off`. A single statement takes it under `hand_off`, and
-//! does not wait for it: if another connection has it, the statement is run again, as a transaction. So no thread waits
-//! for another process while the live thread waits for `hand_off`.
+//! does not wait for it: if another connection has it, the statement is run again, as a transaction. So the store waits
+//! for no process while the live thread waits for `hand_off`. A record's own code might: it is called under `hand_off`.
 //! `log` is taken under `session` when that is opened, and with none of these locks in a flush. The room of feeds is
 //! waited for before the turn, and a flush after it, so neither keeps other writers from the turn. The mutex of
 //! `session` is released before step 5.
@@ -145,9 +145,9 @@ impl WritePath {
         Ok(result)
     }
 
-    /// Runs one statement as a transaction of its own if the table is ready, the file has no triggers and no lock, and no
-    /// row must be read again for live queries. Otherwise a transaction makes the table ready, or waits for the lock; if
-    /// it cannot begin, `name` adds the record's name to the error, as the statement does to its own errors.
+    /// Runs one statement without `BEGIN`, or a transaction: if the table is not ready, another process has committed since
+    /// the store did or has the write lock, there are triggers, or live queries may have to read rows again. If the
+    /// transaction cannot begin, `name` adds the record's name to the error, as the statement does to its own errors.
     pub(crate) fn alone<T: Record, R>(
         &self,
         shape: &'static Shape,
@@ -159,7 +159,8 @@ impl WritePath {
         let held = self.session()?;
         let call = held.writer().in_commit();
         // Another process that has committed may have changed the table, which only a transaction looks at. And a trigger
-        // may fail a statement without undoing it (`raise(fail)`): then SQLite commits the statement.
+        // may fail a statement without undoing it (`raise(fail)`): then SQLite commits the statement. One that another
+        // process makes after this look still does: the row is there, though the call fails.
         let now = self.log_state();
         let is_known = now.is_some() && now == call.session.committed.get();
         let is_ready = is_known && !call.session.connection.may_have_triggers();
@@ -170,7 +171,8 @@ impl WritePath {
         drop(held);
         match committed.transpose() {
             Ok(Some(result)) => return self.end(turn, false).map(|()| result),
-            Err(error) if error.kind() != ErrorKind::Busy => return Err(error),
+            // If another process has committed in between, a transaction looks at the table again.
+            Err(error) if error.kind() != ErrorKind::Busy && self.log_state() == now => return Err(error),
             _ => {}
         }
         let mut has_begun = false;
