@@ -23,8 +23,8 @@ pub trait Identity: Send + Sync {
     /// The device that asks.
     async fn client(&self, headers: &HeaderMap) -> Result<Client, Problem>;
 
-    /// The device that asked with such headers before, where the storage remembers it: what it is given is to be asked for by
-    /// [`download_remembered`](Storage::download_remembered) alone.
+    /// The device that asked with such headers before, where the storage remembers it: it is to be given a page or to store an upload by
+    /// [`download_remembered`](Storage::download_remembered) and [`upload_remembered`](Storage::upload_remembered) alone.
     fn remembered(&self, _headers: &HeaderMap) -> Option<Remembered> {
         None
     }
@@ -176,6 +176,7 @@ impl Identity for Open {
         let known = self.storage.client_named(device).await?;
         known.ok_or_else(|| Problem::new(Kind::UnknownDevice, format!("no device `{device}` is registered")))
     }
+
     fn remembered(&self, headers: &HeaderMap) -> Option<Remembered> {
         self.storage.remembered(None, device(headers).ok()?)
     }

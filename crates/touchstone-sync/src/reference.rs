@@ -13,9 +13,9 @@ use crate::storage::postgres::{ANSWERS_WITHIN, CONNECTION_WITHIN};
 use crate::storage::{DEVICES_MAX, PAGE_BYTES_MAX, embedded, postgres};
 use std::time::Duration;
 
-/// Uploads wait in one queue of a file, and in lanes before PostgreSQL, where other questions have a queue of the same length.
+/// Uploads wait in one queue, of a file and before PostgreSQL, where other questions have a queue of the same length.
 const WAITING: usize = embedded::group::QUEUE;
-const _: () = assert!(postgres::group::QUEUE * postgres::group::LANES == WAITING);
+const _: () = assert!(postgres::group::QUEUE == WAITING);
 const _: () = assert!(postgres::batch::QUEUE == WAITING && postgres::lease::WAITING_MAX == WAITING);
 
 /// Every problem: its type, its status, when it is told, and what a client does about it.

@@ -48,7 +48,7 @@ impl Client {
 }
 
 /// A device as an earlier request has found it. Its token may be revoked since, so it is only good for
-/// [`download_remembered`](Storage::download_remembered), which looks again.
+/// [`download_remembered`](Storage::download_remembered) and [`upload_remembered`](Storage::upload_remembered), which look again.
 #[derive(Clone, Debug)]
 pub struct Remembered {
     client: Client,
@@ -237,6 +237,18 @@ pub trait Storage: Send + Sync + fmt::Debug {
         upload: Upload,
         room: Option<OwnedSemaphorePermit>,
     ) -> Result<Uploaded>;
+
+    /// Stores an upload as [`upload`](Storage::upload) does, if the token is valid at `now`, in seconds since 1970, and the device is still the one
+    /// that was found; stores nothing and returns none otherwise: then the device is to be looked up.
+    async fn upload_remembered(
+        &self,
+        _remembered: Remembered,
+        _now: i64,
+        _upload: Upload,
+        _room: Option<OwnedSemaphorePermit>,
+    ) -> Result<Option<Uploaded>> {
+        Ok(None)
+    }
 
     /// A page of versions after a cursor.
     async fn download(&self, client: Client, download: Download) -> Result<Page>;

@@ -99,6 +99,61 @@ fn a_device_that_is_remembered_is_asked_for_again_with_its_page() {
     });
 }
 
+/// An upload of a device that was looked up before is stored as that of one that is looked up, as long as its token is good, and not after.
+#[test]
+fn a_device_that_is_remembered_is_asked_for_again_with_its_upload() {
+    let Some(cluster) = cluster::shared() else { return };
+    let url = cluster.database().1;
+    runtime().block_on(async {
+        let (storage, other) = (connect(&url).await, connect(&url).await);
+        let [phone, eves] =
+            [rules::device(&storage, "ada", "phone").await, rules::device(&storage, "eve", "phone").await];
+        let token = Token::make().unwrap().hash();
+        storage.keep_token(phone.account(), &token, 100, Some(200)).await.unwrap();
+        let look = async || {
+            storage.asking(&token, 150, "phone").await.unwrap().unwrap();
+            storage.remembered(Some(&token), "phone").unwrap()
+        };
+        let store = async |remembered: &Remembered, now, upload| {
+            let stored = storage.upload_remembered(remembered.clone(), now, upload, None).await;
+            stored.map(|stored| stored.map(|stored| stored.revisions))
+        };
+        let set = |data| rules::upload([rules::set("a", data)]);
+
+        let remembered = look().await;
+        assert_eq!(store(&remembered, 199, set("1")).await.unwrap(), Some(vec![1]));
+        let named = rules::upload([rules::named("n", rules::set("b", "1"))]);
+        assert_eq!(store(&remembered, 199, named.clone()).await.unwrap(), Some(vec![2]));
+        assert_eq!(store(&remembered, 199, named).await.unwrap(), Some(vec![2]), "it is not stored again");
+        let based = rules::upload([rules::based(9, rules::set("a", "2"))]);
+        let refused = store(&remembered, 199, based).await;
+        assert!(matches!(refused, Err(Error::Refused(Refusal::Conflict { .. }))), "{refused:?}");
+        // One that has its right and one that has not, in one group.
+        let (good, expired) = tokio::join!(
+            store(&remembered, 199, set("3")),
+            storage.upload_remembered(remembered.clone(), 200, set("never"), None),
+        );
+        assert_eq!((good.unwrap(), expired.unwrap()), (Some(vec![3]), None));
+        assert!(storage.remembered(Some(&token), "phone").is_none(), "it is looked up the next time");
+
+        look().await;
+        other.revoke(&token.name()).await.unwrap();
+        assert_eq!(store(&remembered, 150, set("never")).await.unwrap(), None, "revoked by another process");
+        // The same token is another user's: nothing is stored of either.
+        other.keep_token(eves.account(), &token, 100, None).await.unwrap();
+        assert_eq!(store(&remembered, 150, set("never")).await.unwrap(), None);
+        assert_eq!(storage.standing(eves.account()).await.unwrap().revision, 0);
+        let (versions, _) = rules::follow(&storage, phone, 0, 10).await;
+        assert_eq!(versions, [rules::version("b", 2, Some("1")), rules::version("a", 3, Some("3"))]);
+
+        // By its name alone, which is enough where the service asks for no token.
+        let tablet = rules::device(&storage, "ada", "tablet").await;
+        assert_eq!(storage.client_named("tablet").await.unwrap(), Some(tablet));
+        let tablet = storage.remembered(None, "tablet").unwrap();
+        assert_eq!(store(&tablet, 0, set("4")).await.unwrap(), Some(vec![4]));
+    });
+}
+
 /// Two processes begin at once on an empty database, share users, and tell each other's streams.
 #[test]
 fn two_services_share_a_database() {
@@ -167,7 +222,7 @@ fn failing(code: &str) -> String {
 fn a_group_of_unknown_outcome_is_not_stored_again() {
     let Some(cluster) = cluster::shared() else { return };
     let (name, url) = cluster.database();
-    // On one thread both uploads wait before the lane looks: they are one group.
+    // On one thread both uploads wait before the task that writes looks: they are one group.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let storage = runtime.block_on(connect(&url));
     let [phone, laptop] =
@@ -198,7 +253,7 @@ fn a_group_of_unknown_outcome_is_not_stored_again() {
 fn an_upload_that_waits_keeps_its_room_when_nobody_waits_for_it() {
     let Some(cluster) = cluster::shared() else { return };
     let url = cluster.database().1;
-    // On one thread the lane does not look before the upload is given up.
+    // On one thread the task that writes does not look before the upload is given up.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let storage = connect(&url).await;

@@ -25,26 +25,38 @@ impl FromRequestParts<Arc<App>> for Asking {
     }
 }
 
-/// A device that asks for a page, and whose user may ask now.
-pub(super) enum Downloading {
+/// A device that asks, and whose user may ask now.
+pub(super) enum Asker {
     /// The device was looked up.
     Known(Client),
-    /// An earlier request with such headers was of this device: its right is found out together with its page.
+    /// An earlier request with such headers was of this device: its right is found out together with what it asks for.
     Remembered(Remembered, HeaderMap),
 }
 
-impl FromRequestParts<Arc<App>> for Downloading {
+impl FromRequestParts<Arc<App>> for Asker {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Downloading, Problem> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Asker, Problem> {
         let Some(remembered) = app.identity.remembered(&parts.headers) else {
             let Asking(client) = Asking::from_request_parts(parts, app).await?;
-            return Ok(Downloading::Known(client));
+            return Ok(Asker::Known(client));
         };
         // Before the database has any work with it.
-        app.allow(remembered.client().account())?;
-        app.allow_answer(remembered.client().account())?;
-        Ok(Downloading::Remembered(remembered, parts.headers.clone()))
+        let account = remembered.client().account();
+        let may_ask = app.allow(account).and_then(|()| app.allow_answer(account));
+        may_ask.map_err(|problem| problem.before_body(&parts.headers))?;
+        parts.extensions.insert(account);
+        Ok(Asker::Remembered(remembered, parts.headers.clone()))
+    }
+}
+
+impl Asker {
+    /// Looks up a device that is only remembered, where its request fails before its right was found out: a stranger is told that first.
+    pub(super) async fn check(&self, app: &App) -> Result<(), Problem> {
+        match self {
+            Asker::Known(_) => Ok(()),
+            Asker::Remembered(_, headers) => app.identity.client(headers).await.map(drop),
+        }
     }
 }
 

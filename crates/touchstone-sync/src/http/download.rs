@@ -2,7 +2,7 @@
 
 use super::App;
 use super::answer::{Version, counted};
-use super::asking::Downloading;
+use super::asking::Asker;
 use super::integer;
 use crate::change;
 use crate::clock;
@@ -62,12 +62,12 @@ fn malformed(error: &QueryRejection) -> Problem {
 /// The page, and the device that it is given to.
 async fn page_of(
     app: &App,
-    downloading: Downloading,
+    asker: Asker,
     download: change::Download,
 ) -> Result<(Client, change::Page), Problem> {
-    let client = match downloading {
-        Downloading::Known(client) => client,
-        Downloading::Remembered(remembered, headers) => {
+    let client = match asker {
+        Asker::Known(client) => client,
+        Asker::Remembered(remembered, headers) => {
             let client = remembered.client();
             let page =
                 app.storage.download_remembered(remembered, clock::seconds(), download.clone()).await?;
@@ -101,7 +101,7 @@ async fn page_of(
 )]
 pub(super) async fn download(
     State(app): State<Arc<App>>,
-    downloading: Downloading,
+    asker: Asker,
     wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Result<Response, Problem> {
     let Query(wanted) = wanted.map_err(|error| malformed(&error))?;
@@ -111,8 +111,7 @@ pub(super) async fn download(
             let detail = format!("`limit` is {limit}, and a page has 1 to {PAGE_MAX} versions");
             Problem::new(Kind::Malformed, detail)
         })?;
-    let (client, page) =
-        page_of(&app, downloading, change::Download { cursor, limit, others, history }).await?;
+    let (client, page) = page_of(&app, asker, change::Download { cursor, limit, others, history }).await?;
     app.presence.was_given(client, page.cursor);
     let changes = page.versions.into_iter().map(Into::into).collect();
     Ok(counted(&app, client.account(), &Page { changes, cursor: page.cursor, more: page.more }))

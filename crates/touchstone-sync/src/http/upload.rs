@@ -2,18 +2,21 @@
 
 use super::App;
 use super::answer::{Version, counted};
-use super::asking::Asking;
+use super::asking::Asker;
 use super::body::Body;
 use super::integer;
 use super::object::Object;
 use crate::change;
+use crate::clock;
 use crate::limits::{Limits, NAME_BYTES_MAX};
 use crate::problem::{Kind, Problem};
+use crate::storage::{Client, Error};
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
+use tokio::sync::OwnedSemaphorePermit;
 use utoipa::ToSchema;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::schema::{AllOfBuilder, Schema};
@@ -102,15 +105,45 @@ pub(super) fn describe(document: &mut OpenApi) {
 )]
 pub(super) async fn upload(
     State(app): State<Arc<App>>,
-    Asking(client): Asking,
-    body: Body<Upload>,
+    asker: Asker,
+    body: Result<Body<Upload>, Problem>,
 ) -> Result<Response, Problem> {
-    let Body { value, room, _share } = body;
-    let upload = checked(value, &app.limits)?;
-    let change::Uploaded { revisions, overwritten } = app.storage.upload(client, upload, Some(room)).await?;
+    let understood = body.and_then(|Body { value, room, _share }| {
+        checked(value, &app.limits).map(|upload| (upload, room, _share))
+    });
+    let (upload, room, _share) = match understood {
+        Ok(understood) => understood,
+        Err(problem) => return asker.check(&app).await.and(Err(problem)),
+    };
+    let (client, uploaded) = stored(&app, asker, upload, room).await?;
+    let change::Uploaded { revisions, overwritten } = uploaded;
     let cursor = revisions.last().copied().unwrap_or_default();
     let overwritten = overwritten.into_iter().map(Into::into).collect();
     Ok(counted(&app, client.account(), &Uploaded { overwritten, revisions, cursor }))
+}
+
+/// What became of an upload, and the device that it is of.
+async fn stored(
+    app: &App,
+    asker: Asker,
+    upload: change::Upload,
+    room: OwnedSemaphorePermit,
+) -> Result<(Client, change::Uploaded), Problem> {
+    let (remembered, headers) = match asker {
+        Asker::Known(client) => return Ok((client, app.storage.upload(client, upload, Some(room)).await?)),
+        Asker::Remembered(remembered, headers) => (remembered, headers),
+    };
+    let client = remembered.client();
+    let uploaded = app.storage.upload_remembered(remembered, clock::seconds(), upload, Some(room)).await;
+    if matches!(uploaded, Ok(Some(_)) | Err(Error::Refused(_))) {
+        app.presence.asks(client);
+    }
+    if let Some(uploaded) = uploaded? {
+        return Ok((client, uploaded));
+    }
+    app.identity.client(&headers).await?;
+    // The device has its right again, or another one has its name by now. The upload is gone: it is to be sent again.
+    Err(Error::Busy.into())
 }
 
 fn checked(upload: Upload, limits: &Limits) -> Result<change::Upload, Problem> {

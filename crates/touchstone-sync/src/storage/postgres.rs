@@ -8,6 +8,7 @@ pub(crate) mod lease;
 mod life;
 pub(crate) mod pages;
 mod remembered;
+mod rights;
 mod time;
 mod upload;
 mod who;
@@ -365,11 +366,27 @@ impl Storage for Postgres {
         upload: Upload,
         room: Option<OwnedSemaphorePermit>,
     ) -> Result<Uploaded> {
-        self.writer.upload(client, upload, room).await
+        let stored = self.writer.upload(upload::Asked { client, upload, grounds: None }, room).await?;
+        Ok(stored.ok_or(Refusal::UnknownUser)?)
+    }
+
+    async fn upload_remembered(
+        &self,
+        remembered: Remembered,
+        now: i64,
+        upload: Upload,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Result<Option<Uploaded>> {
+        let (client, grounds) = (remembered.client, Some((remembered.clone(), now)));
+        let stored = self.writer.upload(upload::Asked { client, upload, grounds }, room).await?;
+        if stored.is_none() {
+            self.memory.forget(&remembered);
+        }
+        Ok(stored)
     }
 
     async fn download(&self, client: Client, download: Download) -> Result<Page> {
-        let page = self.pages.ask(Asked { client, download, remembered: None }).await?;
+        let page = self.pages.ask(Asked { client, download, grounds: None }).await?;
         Ok(page.unwrap_or(Err(Refusal::UnknownUser))?)
     }
 
@@ -384,7 +401,7 @@ impl Storage for Postgres {
         download: Download,
     ) -> Result<Option<Page>> {
         let client = remembered.client;
-        let asked = Asked { client, download, remembered: Some((remembered.clone(), now)) };
+        let asked = Asked { client, download, grounds: Some((remembered.clone(), now)) };
         match self.pages.ask(asked).await? {
             Some(page) => Ok(Some(page?)),
             None => {

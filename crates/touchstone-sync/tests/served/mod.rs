@@ -362,6 +362,11 @@ pub fn nobody_is_answered_without_a_token_that_is_valid(place: &Place) {
         (200, 401, 401)
     );
     assert_eq!(as_whom(&token, "laptop"), 401, "a device that is not registered");
+    let [phone, tablet] = ["phone", "tablet"].map(|device| service.device(&token, device));
+    let stored = |device: &Device<'_>| {
+        device.post("/v1/sync/delta", &json!({"changes": [{"id": "a", "data": "1"}]})).0
+    };
+    assert_eq!([stored(&phone), stored(&phone), stored(&tablet)], [200; 3], "looked up, and found again");
     let eve = service.token("eve");
     assert_eq!(as_whom(&eve, "phone"), 401, "another user's device is none of hers");
     let listed = program()
@@ -373,7 +378,10 @@ pub fn nobody_is_answered_without_a_token_that_is_valid(place: &Place) {
     let name = listed[0]["name"].as_str().unwrap();
     let revoked = program().args(["token", "revoke", name, "--store"]).arg(&place.store).status().unwrap();
     assert!(revoked.success());
-    assert_eq!(as_whom(&token, "phone"), 401, "at once");
+    assert_eq!(stored(&phone), 401, "at once");
+    let broken = tablet.send("/v1/sync/delta", b"{", &[]).unwrap().0;
+    assert_eq!(broken, 401, "whoever may not ask is not told what is wrong with a body");
+    assert_eq!(as_whom(&token, "phone"), 401);
     let kept = place.bytes();
     let is_kept = |text: &[u8]| kept.windows(text.len()).any(|part| part == text);
     assert!(is_kept(b"phone"), "the newest commits are looked at");

@@ -1,70 +1,78 @@
-//! Group commit: uploads that wait at the same time are one transaction. A user's uploads are always in the same lane, so no lane waits
-//! for a row that another one has; only another process may have it.
+//! Group commit: uploads that wait at the same time are one transaction. A second group begins beside one that is under way only where many wait:
+//! a few cost less together, when the first has ended. The two have no user in common, so none waits for a row that the other has; only another
+//! process may have it.
 
 use super::lease::Pool;
 use super::upload::{Answer, Asked, uploads, uploads_in_turn};
 use super::{ANSWERS_WITHIN, ATTEMPTS, CONNECTION_WITHIN, failed, is_lost_to_another, pause, silent};
-use crate::change::{Upload, Uploaded};
+use crate::change::Uploaded;
 use crate::clock::ServiceTime;
-use crate::storage::gather::gather;
+use crate::storage::gather::GROUP_BYTES;
 use crate::storage::watching::Registry;
-use crate::storage::{Client, Error, Result};
+use crate::storage::{Error, Result};
 use futures_util::FutureExt;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use metrics::histogram;
+use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::timeout;
 
-/// Uploads that may wait in a lane. The next one is told to come again.
-pub(crate) const QUEUE: usize = 512;
+/// Uploads that may wait. The next one is told to come again.
+pub(crate) const QUEUE: usize = 1024;
 
 /// Uploads of one transaction at most, so that none waits for long behind others.
 const GROUP: usize = 128;
 
-/// Transactions that are under way at the same time.
-pub(crate) const LANES: usize = 2;
+/// Uploads that wait from which on a group begins beside another.
+const MANY: usize = 16;
+
+/// Groups that are under way at the same time.
+const GROUPS: usize = 2;
 
 /// An upload that waits.
 struct Waiting {
     asked: Asked,
-    answer: oneshot::Sender<Result<Uploaded>>,
+    answer: oneshot::Sender<Result<Option<Uploaded>>>,
     /// What it takes of the memory of all.
     room: Option<OwnedSemaphorePermit>,
 }
 
-/// The lanes.
+impl Waiting {
+    fn user(&self) -> u64 {
+        self.asked.client.account.user
+    }
+}
+
+/// Gives uploads to the task that writes them.
 #[derive(Clone)]
 pub(super) struct Writer {
-    lanes: Vec<mpsc::Sender<Waiting>>,
+    queue: mpsc::Sender<Waiting>,
 }
 
 impl Writer {
-    /// Begins as many lanes as there are connections for. Each ends when the writer is dropped.
+    /// Begins the task, which ends when the writer is dropped.
     pub(super) fn start(
         pool: &Pool,
         registry: &Registry<()>,
         time: ServiceTime,
         connections: usize,
     ) -> Writer {
-        let lanes = (0..LANES.min(connections)).map(|_| {
-            let (lane, waiting) = mpsc::channel(QUEUE);
-            tokio::spawn(Lane { pool: pool.clone(), registry: registry.clone(), time }.work(waiting));
-            lane
-        });
-        Writer { lanes: lanes.collect() }
+        let (queue, waiting) = mpsc::channel(QUEUE - GROUP);
+        let groups = Groups { pool: pool.clone(), registry: registry.clone(), time };
+        tokio::spawn(async move { groups.work(waiting, GROUPS.min(connections)).await });
+        Writer { queue }
     }
 
-    /// Stores an upload, and returns when it is committed.
+    /// Stores an upload, and returns when it is committed; nothing where its device, which is remembered, has lost its right.
     pub(super) async fn upload(
         &self,
-        client: Client,
-        upload: Upload,
+        asked: Asked,
         room: Option<OwnedSemaphorePermit>,
-    ) -> Result<Uploaded> {
+    ) -> Result<Option<Uploaded>> {
         let (answer, answered) = oneshot::channel();
-        let number = usize::try_from(client.account.user).unwrap_or_default() % self.lanes.len();
-        let waiting = Waiting { asked: (client, upload), answer, room };
-        self.lanes[number].try_send(waiting).map_err(|error| match error {
+        let waiting = Waiting { asked, answer, room };
+        self.queue.try_send(waiting).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Error::Busy,
             mpsc::error::TrySendError::Closed(_) => ended(),
         })?;
@@ -77,7 +85,7 @@ impl Writer {
 
     /// Whether uploads are still written.
     pub(super) fn is_alive(&self) -> bool {
-        self.lanes.iter().all(|lane| !lane.is_closed())
+        !self.queue.is_closed()
     }
 }
 
@@ -85,25 +93,56 @@ fn ended() -> Error {
     Error::Failed(anyhow::anyhow!("the task that writes uploads has ended"))
 }
 
-/// What a lane has.
-struct Lane {
+/// Those that wait and whose users have nothing under way, in their order, up to the bytes of a group.
+fn next_group(waiting: &mut Vec<Waiting>, under_way: &HashSet<u64>) -> Vec<Waiting> {
+    let mut bytes = 0;
+    let may_go = |waiting: &mut Waiting| {
+        let may_go = bytes < GROUP_BYTES && !under_way.contains(&waiting.user());
+        bytes += if may_go { waiting.asked.upload.bytes() } else { 0 };
+        may_go
+    };
+    waiting.extract_if(.., may_go).collect()
+}
+
+/// What groups are written with.
+struct Groups {
     pool: Pool,
     registry: Registry<()>,
     time: ServiceTime,
 }
 
-impl Lane {
-    async fn work(self, mut queue: mpsc::Receiver<Waiting>) {
-        while let Some(first) = queue.recv().await {
-            let mut group = gather(first, &mut queue, GROUP, |waiting| waiting.asked.1.bytes());
+impl Groups {
+    /// Writes what comes, until nothing more can.
+    async fn work(&self, mut queue: mpsc::Receiver<Waiting>, most: usize) {
+        let (mut waiting, mut is_open) = (Vec::new(), true);
+        let (mut users, mut under_way) = (HashSet::new(), FuturesUnordered::new());
+        loop {
+            let room = GROUP - waiting.len();
+            tokio::select! {
+                received = queue.recv_many(&mut waiting, room), if is_open && room > 0 => is_open = received > 0,
+                Some(ended) = under_way.next() => users = users.difference(&ended).copied().collect(),
+                else => return,
+            }
             // Whoever was told to come again repeats it.
-            group.retain(|waiting: &Waiting| !waiting.answer.is_closed());
-            // A panic is a mistake of the service. Those of the group are told that they were not answered; the others go on.
-            let committed = AssertUnwindSafe(self.commit(group)).catch_unwind();
-            if committed.await.is_err() {
-                tracing::error!("the writing of a group of uploads panicked");
+            waiting.retain(|waiting: &Waiting| !waiting.answer.is_closed());
+            if under_way.is_empty() || (under_way.len() < most && waiting.len() >= MANY) {
+                let group = next_group(&mut waiting, &users);
+                if !group.is_empty() {
+                    users.extend(group.iter().map(Waiting::user));
+                    under_way.push(self.write(group));
+                }
             }
         }
+    }
+
+    /// Writes a group; returns its users.
+    async fn write(&self, group: Vec<Waiting>) -> HashSet<u64> {
+        let users = group.iter().map(Waiting::user).collect();
+        // A panic is a mistake of the service. Those of the group are told that they were not answered; the others go on.
+        if AssertUnwindSafe(self.commit(group)).catch_unwind().await.is_err() {
+            tracing::error!("the writing of a group of uploads panicked");
+        }
+        users
     }
 
     /// Commits a group. Where one may have failed for all, each is tried alone, so that what one cannot have, the others have. That ends
@@ -137,12 +176,13 @@ impl Lane {
     }
 
     /// Whoever asked may have gone away: the upload is stored all the same, and a repeated one is told so.
-    fn tell(&self, asked: &Asked, answer: Result<Answer>, told: oneshot::Sender<Result<Uploaded>>) {
-        let answer = answer.and_then(|answer| answer.map_err(Error::Refused));
-        let _ = told.send(answer.map(|(uploaded, revision)| {
-            self.registry.tell(asked.0.account.user, revision);
+    fn tell(&self, asked: &Asked, answer: Result<Answer>, told: oneshot::Sender<Result<Option<Uploaded>>>) {
+        let stored = |(uploaded, revision)| {
+            self.registry.tell(asked.client.account.user, revision);
             uploaded
-        }));
+        };
+        let answer = answer.and_then(|answer| answer.map_err(Error::Refused));
+        let _ = told.send(answer.map(|answer| answer.map(stored)));
     }
 
     /// Stores a group, and puts each answer in its place. Where it fails, those without an answer have written nothing.
@@ -180,5 +220,38 @@ impl Lane {
             Err(error) if is_lost_to_another(&error) => Ok(None),
             stored => stored.map(Some).map_err(failed),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::{Change, Upload};
+    use crate::storage::{Account, Client};
+
+    /// An upload of a user, which has so many bytes of data.
+    fn waiting(user: u64, bytes: usize) -> Waiting {
+        let client = Client { account: Account { user }, device: 1 };
+        let data = Some(" ".repeat(bytes));
+        let upload = Upload {
+            changes: vec![Change { id: "a".into(), data, base: None, name: None }],
+            ..Upload::default()
+        };
+        Waiting { asked: Asked { client, upload, grounds: None }, answer: oneshot::channel().0, room: None }
+    }
+
+    #[test]
+    fn a_group_has_no_user_who_has_something_under_way_and_ends_at_its_bytes() {
+        let users = |group: &[Waiting]| -> Vec<u64> { group.iter().map(Waiting::user).collect() };
+        let of = |users: &[u64]| users.iter().copied().collect::<HashSet<_>>();
+        let mut left: Vec<_> = [1, 2, 1, 3, 2].into_iter().map(|user| waiting(user, 1)).collect();
+        assert_eq!(users(&next_group(&mut left, &of(&[1, 3]))), [2, 2]);
+        assert_eq!(users(&left), [1, 1, 3]);
+        assert!(next_group(&mut left, &of(&[1, 3])).is_empty());
+        assert_eq!(users(&next_group(&mut left, &of(&[]))), [1, 1, 3]);
+        let mut left: Vec<_> = [1, 2, 1].into_iter().map(|user| waiting(user, GROUP_BYTES)).collect();
+        assert_eq!(users(&next_group(&mut left, &of(&[]))), [1]);
+        assert_eq!(users(&next_group(&mut left, &of(&[1]))), [2]);
+        assert_eq!(users(&left), [1]);
     }
 }

@@ -1,9 +1,10 @@
 //! Pages of versions after cursors.
 
 use super::batch::{Batch, Parameters, places};
+use super::rights::{Grounds, Rights, has_right};
 use super::{PAGE_BYTES, number, signed, version};
 use crate::change::{Download, Page, Version};
-use crate::storage::{Client, Refusal, Remembered, check_cursor, page_of};
+use crate::storage::{Client, Refusal, check_cursor, page_of};
 use tokio_postgres::Row;
 
 /// Versions that are looked at for one page where the device's own are left out, of which a device may have a million: no request takes the
@@ -14,8 +15,7 @@ pub(crate) const PASSED_OVER: i64 = 10_000;
 pub(super) struct Asked {
     pub(super) client: Client,
     pub(super) download: Download,
-    /// By which the device was remembered, and when it asks, in seconds since 1970; none where it was looked up for this request.
-    pub(super) remembered: Option<(Remembered, i64)>,
+    pub(super) grounds: Grounds,
 }
 
 /// Downloads of devices. One statement, and so one moment: whether a device that is remembered still has its right, each user's standing,
@@ -26,7 +26,8 @@ impl Batch for Pages {
     type Asked = Asked;
     type Answer = Option<Result<Page, Refusal>>;
 
-    const SQL: &str = "select asked.place, known.revision, known.horizon, known.history, rest.id, rest.revision, rest.data, rest.found, \
+    const SQL: &str = concat!(
+        "select asked.place, known.revision, known.horizon, known.history, rest.id, rest.revision, rest.data, rest.found, \
             bound.last \
         from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], \
             $8::text[], $9::bigint[], $10::bytea[], $11::bigint[]) \
@@ -45,10 +46,9 @@ impl Batch for Pages {
                     order by revision limit asked.most) page \
             ) measured where place < asked.most and before < $6::bigint \
         ) rest on true \
-        where asked.name is null or (\
-            (select number from sync_device where user_id = asked.user_id and name = asked.name limit 1) = asked.number \
-            and (asked.hash is null or (select user_id from sync_token \
-                where hash = asked.hash and (expires is null or expires > asked.now) limit 1) = asked.user_id))";
+        where ",
+        has_right!()
+    );
     /// So many pages, each full, are in memory at once.
     const MOST: usize = 16;
 
@@ -60,14 +60,7 @@ impl Batch for Pages {
         let left_out = column(|asked| if asked.download.others { signed(asked.client.device) } else { -1 });
         // One more than is given tells whether there are more.
         let most = column(|asked| i64::from(asked.download.limit) + 1);
-        let numbers = column(|asked| signed(asked.client.device));
-        let nows = column(|asked| asked.remembered.as_ref().map_or(0, |(_, now)| *now));
-        let remembered =
-            || asked.iter().map(|asked| asked.remembered.as_ref().map(|(remembered, _)| remembered));
-        let names: Vec<Option<&str>> = remembered().map(|remembered| Some(&*remembered?.device)).collect();
-        let hashes: Vec<Option<&[u8]>> =
-            remembered().map(|remembered| Some(remembered?.token.as_ref()?.bytes().as_slice())).collect();
-        vec![
+        let mut parameters: Parameters<'_> = vec![
             Box::new(places(asked)),
             Box::new(users),
             Box::new(cursors),
@@ -75,16 +68,14 @@ impl Batch for Pages {
             Box::new(most),
             Box::new(PAGE_BYTES),
             Box::new(PASSED_OVER),
-            Box::new(names),
-            Box::new(numbers),
-            Box::new(hashes),
-            Box::new(nows),
-        ]
+        ];
+        parameters.extend(Rights::of(asked.iter().map(|asked| (asked.client, &asked.grounds))).parameters());
+        parameters
     }
 
     fn answer(asked: &Asked, rows: &[Row]) -> Self::Answer {
         let Some(first) = rows.first() else {
-            return asked.remembered.is_none().then_some(Err(Refusal::UnknownUser));
+            return asked.grounds.is_none().then_some(Err(Refusal::UnknownUser));
         };
         Some(page(&asked.download, first, rows))
     }

@@ -1,7 +1,10 @@
-//! A group of uploads: what users have is read in one round trip, the uploads are decided, and what they make is written by one statement.
+//! A group of uploads: what users have, and whether remembered devices have their right, is read in one round trip, the uploads are decided,
+//! and what they make is written by one statement.
 //! That writes nothing of a user whose last revision has risen meanwhile, by another process: those uploads are decided again. So a
 //! user's uploads come one after the other, and revisions are seen in their order. Statements do not grow in number with the uploads.
 
+use super::batch::places;
+use super::rights::{Grounds, Rights, has_right};
 use super::write::Writing;
 use super::{number, signed, text};
 use crate::change::{Upload, Uploaded, Version};
@@ -9,12 +12,19 @@ use crate::storage::decide::{Applied, Decided, Lookup, Write, decide};
 use crate::storage::{Client, Refusal};
 use deadpool_postgres::Client as Connection;
 use futures_util::future::join3;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
 const LOCK: &str = "select id from sync_user where id = any($1) order by id for update";
-const USERS: &str = "select id, revision, history from sync_user where id = any($1)";
+/// Of each upload, its user and whether its device has its right.
+const USERS: &str = concat!(
+    "select asked.place, asked.user_id, known.revision, known.history, ",
+    has_right!(),
+    " from unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::bytea[], $6::bigint[]) \
+        as asked (place, user_id, name, number, hash, now) \
+    join lateral (select revision, history from sync_user where id = asked.user_id limit 1) known on true"
+);
 /// A key at a time: whatever the planner knows of a table that has just grown, it has no other way.
 const APPLIED: &str = "select asked.user_id, asked.device, asked.change, known.revision, known.overwrote, known.overwrote_revision, \
     known.overwrote_data from unnest($1::bigint[], $2::bigint[], $3::text[]) as asked (user_id, device, change) join lateral ( \
@@ -27,16 +37,22 @@ const OBJECTS: &str = "select asked.user_id, asked.id, known.revision, known.dev
     ) known on true";
 
 /// An upload of a device.
-pub(super) type Asked = (Client, Upload);
+pub(super) struct Asked {
+    pub(super) client: Client,
+    pub(super) upload: Upload,
+    pub(super) grounds: Grounds,
+}
 
-/// What became of an upload, with the user's last revision; or why it is refused.
-pub(super) type Answer = Result<(Uploaded, u64), Refusal>;
+/// What became of an upload, with the user's last revision; nothing where a remembered device has lost its right; or why it is refused.
+pub(super) type Answer = Result<Option<(Uploaded, u64)>, Refusal>;
 
 /// What users have of the objects and names of a group, with what its uploads make of them, one after the other.
 #[derive(Default)]
 struct Found {
     /// The last revision and the history.
     users: HashMap<u64, (u64, String)>,
+    /// The uploads whose devices have their right, by their places.
+    rightful: HashSet<usize>,
     /// By user, device and name.
     applied: HashMap<(u64, u64, String), Applied>,
     objects: HashMap<(u64, String), Object>,
@@ -106,18 +122,19 @@ pub(super) async fn uploads(
 ) -> Result<Vec<Option<Answer>>, Error> {
     let mut found = find(connection, group).await?;
     let mut decisions = Vec::with_capacity(group.len());
-    for (client, upload) in group {
+    for (place, Asked { client, upload, grounds }) in group.iter().enumerate() {
         let was = found.users.get(&client.account.user).map_or(0, |(revision, _)| *revision);
-        let decided = decided(&found, *client, upload)?;
-        if let Ok(decided) = &decided {
+        let has_right = grounds.is_none() || found.rightful.contains(&place);
+        let decided = if has_right { decided(&found, *client, upload)?.map(Some) } else { Ok(None) };
+        if let Ok(Some(decided)) = &decided {
             found.take(*client, upload, decided);
         }
         decisions.push((decided, was));
     }
     let mut writing = Writing::default();
-    for ((client, upload), (decided, was)) in group.iter().zip(&decisions) {
-        if let Ok(decided) = decided {
-            writing.add(*client, upload, decided, *was);
+    for (asked, (decided, was)) in group.iter().zip(&decisions) {
+        if let Ok(Some(decided)) = decided {
+            writing.add(asked.client, &asked.upload, decided, *was);
         }
     }
     let lost = writing.write(connection, now).await?;
@@ -125,9 +142,9 @@ pub(super) async fn uploads(
         let revision = decided.revision;
         (decided.told(), revision)
     };
-    let answers = group.iter().zip(decisions).map(|((client, _), (decided, _))| {
-        let is_stored = !lost.contains(&signed(client.account.user));
-        is_stored.then(|| decided.map(answer))
+    let answers = group.iter().zip(decisions).map(|(asked, (decided, _))| {
+        let is_stored = !lost.contains(&signed(asked.client.account.user));
+        is_stored.then(|| decided.map(|decided| decided.map(answer)))
     });
     Ok(answers.collect())
 }
@@ -138,7 +155,7 @@ pub(super) async fn uploads_in_turn(
     group: &[&Asked],
     now: i64,
 ) -> Result<Vec<Option<Answer>>, Error> {
-    let users: BTreeSet<i64> = group.iter().map(|(client, _)| signed(client.account.user)).collect();
+    let users: BTreeSet<i64> = group.iter().map(|asked| signed(asked.client.account.user)).collect();
     let lock = connection.prepare_cached(LOCK).await?;
     connection.batch_execute("begin").await?;
     let stored = async {
@@ -167,10 +184,9 @@ fn decided(found: &Found, client: Client, upload: &Upload) -> Result<Result<Deci
 
 /// Reads what users have, their last revisions first: where something is stored between, they are not what they were.
 async fn find(connection: &Connection, group: &[&Asked]) -> Result<Found, Error> {
-    let (mut users, mut names, mut ids) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    for (client, upload) in group {
+    let (mut names, mut ids) = (BTreeSet::new(), BTreeSet::new());
+    for Asked { client, upload, .. } in group {
         let (user, device) = (signed(client.account.user), signed(client.device));
-        users.insert(user);
         for change in &upload.changes {
             names.extend(change.name.as_deref().map(|name| (user, device, name)));
             ids.insert((user, change.id.as_str()));
@@ -178,7 +194,7 @@ async fn find(connection: &Connection, group: &[&Asked]) -> Result<Found, Error>
     }
     let [last, applied, objects] = [USERS, APPLIED, OBJECTS].map(|sql| connection.prepare_cached(sql));
     let (last, applied, objects) = (last.await?, applied.await?, objects.await?);
-    let (users, of_names) = (Vec::from_iter(users), columns(&names));
+    let of_names = columns(&names);
     let (of_users, of_ids): (Vec<i64>, Vec<&str>) = ids.into_iter().unzip();
     let named = async {
         match names.is_empty() {
@@ -186,14 +202,20 @@ async fn find(connection: &Connection, group: &[&Asked]) -> Result<Found, Error>
             false => connection.query(&applied, &[&of_names.0, &of_names.1, &of_names.2]).await,
         }
     };
-    let users: [&(dyn ToSql + Sync); 1] = [&users];
+    let users: Vec<i64> = group.iter().map(|asked| signed(asked.client.account.user)).collect();
+    let rights = Rights::of(group.iter().map(|asked| (asked.client, &asked.grounds))).parameters();
+    let places = places(group);
+    let mut asking: Vec<&(dyn ToSql + Sync)> = vec![&places, &users];
+    asking.extend(rights.iter().map(|column| column.as_ref() as &(dyn ToSql + Sync)));
     let ids: [&(dyn ToSql + Sync); 2] = [&of_users, &of_ids];
-    let (users, ids) = (connection.query(&last, &users), connection.query(&objects, &ids));
+    let (users, ids) = (connection.query(&last, &asking), connection.query(&objects, &ids));
     // In this order they are sent, and in this order the server does them.
     let (users, ids, names) = join3(users, ids, named).await;
     let (users, ids, names) = (users?, ids?, names?);
     let mut found = Found::default();
-    found.users.extend(users.iter().map(|row| (number(row.get(0)), (number(row.get(1)), row.get(2)))));
+    found.users.extend(users.iter().map(|row| (number(row.get(1)), (number(row.get(2)), row.get(3)))));
+    let rightful = users.iter().filter(|row| row.get(4)).map(|row| row.get::<_, i64>(0));
+    found.rightful.extend(rightful.filter_map(|place| usize::try_from(place).ok()));
     found.objects.extend(ids.iter().map(object));
     found.applied.extend(names.iter().map(applied_of));
     Ok(found)
