@@ -325,7 +325,7 @@ unsafe extern "C" fn changed(
 }
 
 /// Whether a statement may change other rows than it names, or not all of them: by triggers, foreign keys that act, or
-/// constraints that replace, ignore or fail. Temporary triggers do not change the schema's version.
+/// constraints that replace, ignore or fail. The answer is good as long as the file's schema and the temporary one stay.
 pub(crate) fn has_triggers_or_cascades(connection: &Connection) -> Result<bool> {
     // In lower case, because a program may have made `like` case-sensitive.
     const SQL: &str = "select exists (select 1 from main.sqlite_schema where type = 'trigger') \

@@ -102,7 +102,7 @@ impl Capture {
     }
 
     /// Whether a single statement may write to the table. It has committed when the gathering ends, so no row can be read
-    /// again then. Rows may have to be if another type of the table is watched, or if a statement may change more rows.
+    /// again then. That is needed if another type of the table is watched, or if a statement may change further rows.
     #[inline]
     pub(crate) fn may_be_single<T: Record>(&self, session: &Session, section: &Section) -> bool {
         let is_other = |topic: &Topic| is_of(topic, section) && !is_own::<T>(topic, section);

@@ -17,7 +17,7 @@
 //! Lock order: the turn, then `session`, then `hand_off` of the link in step 4, and then the locks that `live/link.rs`
 //! lists. A transaction takes the file's write lock before `hand_off`. A single statement takes it under `hand_off`, and
 //! does not wait for it: if another connection has it, the statement is run again, as a transaction. So the store waits
-//! for no process while the live thread waits for `hand_off`. A record's own code might: it is called under `hand_off`.
+//! for no process while the live thread waits for `hand_off`. A record's own code, called under `hand_off`, might wait.
 //! `log` is taken under `session` when that is opened, and with none of these locks in a flush. The room of feeds is
 //! waited for before the turn, and a flush after it, so neither keeps other writers from the turn. The mutex of
 //! `session` is released before step 5.
@@ -160,7 +160,7 @@ impl WritePath {
         let call = held.writer().in_commit();
         // Another process that has committed may have changed the table, which only a transaction looks at. And a trigger
         // may fail a statement without undoing it (`raise(fail)`): then SQLite commits the statement. One that another
-        // process makes after this look still does: the row is there, though the call fails.
+        // process makes after this look still does that: the call fails, and its change is committed.
         let now = self.log_state();
         let is_known = now.is_some() && now == call.session.committed.get();
         let is_ready = is_known && !call.session.connection.may_have_triggers();
@@ -171,8 +171,7 @@ impl WritePath {
         drop(held);
         match committed.transpose() {
             Ok(Some(result)) => return self.end(turn, false).map(|()| result),
-            // If another process has committed in between, a transaction looks at the table again.
-            Err(error) if error.kind() != ErrorKind::Busy && self.log_state() == now => return Err(error),
+            Err(error) if error.kind() != ErrorKind::Busy => return Err(error),
             _ => {}
         }
         let mut has_begun = false;

@@ -3,7 +3,7 @@
 use super::{FILE, LOG, Run, memory, strict};
 use crate::shim::{Call, Event, Fault, Shim};
 use crate::workload::{KINDS, check_whole, states, step, steps_held};
-use touchstone_store::{ErrorKind, Options};
+use touchstone_store::{ErrorKind, Options, Record, rusqlite};
 
 /// Steps that are taken before the disk is full, at most.
 const STEPS: u64 = 3 * KINDS;
@@ -62,6 +62,37 @@ fn after_a_failed_flush_a_strict_store_commits_nothing_until_it_is_opened_again(
         run.look(run.held + 1);
         run.step();
         run.end();
+    }
+}
+
+#[derive(Record, Debug, PartialEq)]
+struct Single {
+    #[record(key)]
+    id: i64,
+}
+
+/// A single statement that begins the log anew flushes the log's header. If that flush fails, the statement is not run again.
+#[test]
+fn a_single_statement_whose_flush_fails_is_refused_and_so_are_all_after_it() {
+    for options in [strict(), Options::new()] {
+        let shim = Shim::register(false, false);
+        let mut run = Run::new(shim, &options.checkpoint_pages(u32::MAX), "a single statement".to_owned());
+        run.open();
+        let insert = |id| run.store().insert(&Single { id });
+        (1..4).try_for_each(insert).expect("the disk is well");
+        let plain = rusqlite::Connection::open_with_flags_and_vfs(
+            run.path(),
+            rusqlite::OpenFlags::default(),
+            &*shim.name(),
+        );
+        let plain = plain.expect("it opens");
+        plain.query_row("pragma wal_checkpoint(full)", (), |_| Ok(())).expect("the log is copied");
+        shim.fail(Fault { calls: &[Call::Sync], file: LOG, after: 0, lasting: false, full: false });
+        for id in 4..6 {
+            assert_eq!(insert(id).expect_err("the flush failed").kind(), ErrorKind::Unflushed);
+        }
+        assert_eq!(shim.heal(), 1, "no flush after the failed one");
+        assert_eq!(run.store().get::<Single>(&4).expect("it is readable"), None);
     }
 }
 
