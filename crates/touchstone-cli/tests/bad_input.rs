@@ -440,6 +440,7 @@ fn a_gate_on_what_is_not_there_is_refused() {
     };
     gate("get", "rusqlite@wal-full").refused(USAGE, &["`get` is not a case", "suite/case"]);
     gate("smok/get", "rusqlite@wal-full").refused(USAGE, &["`smok`", "`smoke`?"]);
+    gate("plantodo/oo_upload-forms", "rusqlite@wal-full").refused(USAGE, &["full size only", "another case"]);
     gate("smoke/got", "rusqlite@wal-full").refused(USAGE, &["`got`", "`get`? There are", "get-held"]);
     gate("smoke/get", "rusqlite").refused(USAGE, &["`rusqlite` is not a contender", "subject@profile"]);
     let twice = ["--case", "smoke/get", "--candidate", "rusqlite@wal-full"];

@@ -105,6 +105,12 @@ impl Gate {
                 let message = format!("suite `{suite_name}` has no case `{case_name}`; {known}");
                 bail!(touchstone::Error::input(message));
             };
+            if case.at(Size::Quick).is_empty() {
+                bail!(touchstone::Error::input(format!(
+                    "case `{wanted}` has the full size only, and a gate measures the quick one: gate on another case, or \
+                     compare with `touchstone bench --size full`"
+                )));
+            }
             gated(case, &self.baseline, candidate)?;
             match suites.iter_mut().find(|known| known.name == suite.name) {
                 Some(known) => known.cases.append(&mut suite.cases),

@@ -11,30 +11,30 @@ use crate::change::{Upload, Uploaded, Version};
 use crate::storage::decide::{Applied, Decided, Lookup, Write, decide};
 use crate::storage::{Client, Refusal};
 use deadpool_postgres::Client as Connection;
-use futures_util::future::join3;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
 const LOCK: &str = "select id from sync_user where id = any($1) order by id for update";
-/// Of each upload, its user and whether its device has its right.
-const USERS: &str = concat!(
-    "select asked.place, asked.user_id, known.revision, known.history, ",
+/// What the uploads of a group are decided by, of one moment: of each upload its user's standing and whether its device has its right, then the
+/// objects and the names that are known. A key at a time: whatever the planner knows of a table that has just grown, it has no other way.
+const FIND: &str = concat!(
+    "select 0 as kind, asked.place, asked.user_id, null::bigint as device, known.revision, known.history as name, ",
     has_right!(),
-    " from unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::bytea[], $6::bigint[]) \
-        as asked (place, user_id, name, number, hash, now) \
-    join lateral (select revision, history from sync_user where id = asked.user_id limit 1) known on true"
+    " as has_right, null::text as overwrote, null::bigint as was, null::bytea as data \
+        from unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::bytea[], $6::bigint[]) \
+            as asked (place, user_id, name, number, hash, now) \
+        join lateral (select revision, history from sync_user where id = asked.user_id limit 1) known on true \
+    union all select 1, null, asked.user_id, known.device, known.revision, asked.id, null, null, null, known.data \
+        from unnest($7::bigint[], $8::text[]) as asked (user_id, id) \
+        join lateral (select revision, device, data from sync_object \
+            where user_id = asked.user_id and id = asked.id limit 1) known on true \
+    union all select 2, null, asked.user_id, asked.device, known.revision, asked.change, null, \
+            known.overwrote, known.overwrote_revision, known.overwrote_data \
+        from unnest($9::bigint[], $10::bigint[], $11::text[]) as asked (user_id, device, change) \
+        join lateral (select revision, overwrote, overwrote_revision, overwrote_data from sync_applied \
+            where user_id = asked.user_id and device = asked.device and change = asked.change limit 1) known on true"
 );
-/// A key at a time: whatever the planner knows of a table that has just grown, it has no other way.
-const APPLIED: &str = "select asked.user_id, asked.device, asked.change, known.revision, known.overwrote, known.overwrote_revision, \
-    known.overwrote_data from unnest($1::bigint[], $2::bigint[], $3::text[]) as asked (user_id, device, change) join lateral ( \
-        select revision, overwrote, overwrote_revision, overwrote_data from sync_applied \
-        where user_id = asked.user_id and device = asked.device and change = asked.change limit 1 \
-    ) known on true";
-const OBJECTS: &str = "select asked.user_id, asked.id, known.revision, known.device, known.data \
-    from unnest($1::bigint[], $2::text[]) as asked (user_id, id) join lateral ( \
-        select revision, device, data from sync_object where user_id = asked.user_id and id = asked.id limit 1 \
-    ) known on true";
 
 /// An upload of a device.
 pub(super) struct Asked {
@@ -66,6 +66,32 @@ struct Object {
 }
 
 impl Found {
+    /// Notes a row that was read.
+    fn note(&mut self, row: &Row) {
+        let (kind, user, revision) = (row.get::<_, i32>(0), number(row.get(2)), number(row.get(4)));
+        let (device, name): (Option<i64>, String) = (row.get(3), row.get(5));
+        let device = device.map_or(0, number);
+        match kind {
+            0 => {
+                if row.get(6) {
+                    self.rightful.extend(usize::try_from(row.get::<_, i64>(1)));
+                }
+                self.users.insert(user, (revision, name));
+            }
+            1 => {
+                self.objects.insert((user, name), Object { revision, device, data: text(row.get(9)) });
+            }
+            _ => {
+                let overwritten = row.get::<_, Option<String>>(7).map(|id| Version {
+                    id,
+                    revision: number(row.get(8)),
+                    data: text(row.get(9)),
+                });
+                self.applied.insert((user, device, name), Applied { revision, overwritten });
+            }
+        }
+    }
+
     /// Takes what an upload makes: those behind it in the group find that.
     fn take(&mut self, client: Client, upload: &Upload, decided: &Decided) {
         let (user, device) = (client.account.user, client.device);
@@ -182,7 +208,7 @@ fn decided(found: &Found, client: Client, upload: &Upload) -> Result<Result<Deci
     decide(&Seen { found, client }, client.device, upload, *revision)
 }
 
-/// Reads what users have, their last revisions first: where something is stored between, they are not what they were.
+/// Reads what users have.
 async fn find(connection: &Connection, group: &[&Asked]) -> Result<Found, Error> {
     let (mut names, mut ids) = (BTreeSet::new(), BTreeSet::new());
     for Asked { client, upload, .. } in group {
@@ -192,32 +218,20 @@ async fn find(connection: &Connection, group: &[&Asked]) -> Result<Found, Error>
             ids.insert((user, change.id.as_str()));
         }
     }
-    let [last, applied, objects] = [USERS, APPLIED, OBJECTS].map(|sql| connection.prepare_cached(sql));
-    let (last, applied, objects) = (last.await?, applied.await?, objects.await?);
-    let of_names = columns(&names);
-    let (of_users, of_ids): (Vec<i64>, Vec<&str>) = ids.into_iter().unzip();
-    let named = async {
-        match names.is_empty() {
-            true => Ok(Vec::new()),
-            false => connection.query(&applied, &[&of_names.0, &of_names.1, &of_names.2]).await,
-        }
-    };
     let users: Vec<i64> = group.iter().map(|asked| signed(asked.client.account.user)).collect();
     let rights = Rights::of(group.iter().map(|asked| (asked.client, &asked.grounds))).parameters();
+    let (of_users, of_ids): (Vec<i64>, Vec<&str>) = ids.into_iter().unzip();
+    let (named_users, named_devices, of_names) = columns(&names);
     let places = places(group);
-    let mut asking: Vec<&(dyn ToSql + Sync)> = vec![&places, &users];
-    asking.extend(rights.iter().map(|column| column.as_ref() as &(dyn ToSql + Sync)));
-    let ids: [&(dyn ToSql + Sync); 2] = [&of_users, &of_ids];
-    let (users, ids) = (connection.query(&last, &asking), connection.query(&objects, &ids));
-    // In this order they are sent, and in this order the server does them.
-    let (users, ids, names) = join3(users, ids, named).await;
-    let (users, ids, names) = (users?, ids?, names?);
+    let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&places, &users];
+    parameters.extend(rights.iter().map(|column| column.as_ref() as &(dyn ToSql + Sync)));
+    let rest: [&(dyn ToSql + Sync); 5] = [&of_users, &of_ids, &named_users, &named_devices, &of_names];
+    parameters.extend(rest);
+    let statement = connection.prepare_cached(FIND).await?;
     let mut found = Found::default();
-    found.users.extend(users.iter().map(|row| (number(row.get(1)), (number(row.get(2)), row.get(3)))));
-    let rightful = users.iter().filter(|row| row.get(4)).map(|row| row.get::<_, i64>(0));
-    found.rightful.extend(rightful.filter_map(|place| usize::try_from(place).ok()));
-    found.objects.extend(ids.iter().map(object));
-    found.applied.extend(names.iter().map(applied_of));
+    for row in connection.query(&statement, &parameters).await? {
+        found.note(&row);
+    }
     Ok(found)
 }
 
@@ -229,19 +243,4 @@ fn columns<'n>(names: &BTreeSet<(i64, i64, &'n str)>) -> (Vec<i64>, Vec<i64>, Ve
         words.push(*name);
     }
     (users, devices, words)
-}
-
-fn object(row: &Row) -> ((u64, String), Object) {
-    let object = Object { revision: number(row.get(2)), device: number(row.get(3)), data: text(row.get(4)) };
-    ((number(row.get(0)), row.get(1)), object)
-}
-
-fn applied_of(row: &Row) -> ((u64, u64, String), Applied) {
-    let overwritten = row.get::<_, Option<String>>(4).map(|id| Version {
-        id,
-        revision: number(row.get(5)),
-        data: text(row.get(6)),
-    });
-    let key = (number(row.get(0)), number(row.get(1)), row.get(2));
-    (key, Applied { revision: number(row.get(3)), overwritten })
 }
