@@ -19,6 +19,7 @@ pub mod prometheus;
 #[cfg(feature = "postgres")]
 pub mod reference;
 pub mod serve;
+pub(crate) mod shares;
 pub mod storage;
 pub mod tls;
 pub mod token;

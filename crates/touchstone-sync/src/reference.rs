@@ -8,6 +8,7 @@ use crate::problem::{DETAIL_BYTES_MAX, Kind, Said};
 use crate::serve::{END_WITHIN, HEAD_WITHIN, IDLE_FOR, LISTEN_WITHIN};
 use crate::storage::decide::GIVEN_BACK_BYTES_MAX;
 use crate::storage::embedded::TURNS;
+use crate::storage::postgres::group::OF_USER;
 use crate::storage::postgres::pages::PASSED_OVER;
 use crate::storage::postgres::{ANSWERS_WITHIN, CONNECTION_WITHIN};
 use crate::storage::{DEVICES_MAX, PAGE_BYTES_MAX, embedded, postgres};
@@ -196,6 +197,7 @@ fn of_storages() -> Vec<Limit> {
     let told = Beyond::Told;
     vec![
         fixed("requests that wait in a queue before the storage", number(WAITING), told(Kind::Busy)),
+        fixed("uploads of one user of them, before PostgreSQL", number(OF_USER), told(Kind::Busy)),
         fixed("registrations and tokens that wait to be stored in a file", number(TURNS), told(Kind::Busy)),
         Limit {
             what: "connections to PostgreSQL",

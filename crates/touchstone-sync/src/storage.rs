@@ -66,6 +66,15 @@ impl Remembered {
     }
 }
 
+/// What became of an upload of a device that is remembered.
+#[derive(Debug)]
+pub enum Tried {
+    /// It is stored.
+    Stored(Uploaded),
+    /// The device is not known to have its right, and nothing is stored. The upload, and its room.
+    Unknown(Upload, Option<OwnedSemaphorePermit>),
+}
+
 /// A token as it is listed: the secret itself is not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
@@ -239,16 +248,19 @@ pub trait Storage: Send + Sync + fmt::Debug {
     ) -> Result<Uploaded>;
 
     /// Stores an upload as [`upload`](Storage::upload) does, if the token is valid at `now`, in seconds since 1970, and the device is still the one
-    /// that was found; stores nothing and returns none otherwise: then the device is to be looked up.
+    /// that was found; stores nothing otherwise: then the device is to be looked up.
     async fn upload_remembered(
         &self,
         _remembered: Remembered,
         _now: i64,
-        _upload: Upload,
-        _room: Option<OwnedSemaphorePermit>,
-    ) -> Result<Option<Uploaded>> {
-        Ok(None)
+        upload: Upload,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Result<Tried> {
+        Ok(Tried::Unknown(upload, room))
     }
+
+    /// Forgets a device that is remembered: its next request is to look it up.
+    fn forget_remembered(&self, _remembered: &Remembered) {}
 
     /// A page of versions after a cursor.
     async fn download(&self, client: Client, download: Download) -> Result<Page>;

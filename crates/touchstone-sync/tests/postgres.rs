@@ -4,18 +4,25 @@ mod cluster;
 #[macro_use]
 mod rules;
 
+use axum::body::Body;
+use axum::http::Request;
 use proptest::test_runner::{Config, TestRunner};
 use rules::Shared;
 use rules::model::{asked, does_as_the_model};
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use touchstone_sync::change::Download;
+use touchstone_sync::http::{App, router};
+use touchstone_sync::identity::Tokens;
+use touchstone_sync::limits::Limits;
 use touchstone_sync::storage::postgres::Postgres;
-use touchstone_sync::storage::{Error, Refusal, Remembered};
+use touchstone_sync::storage::{Error, Refusal, Remembered, Tried};
 use touchstone_sync::token::Token;
+use tower::ServiceExt;
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap()
@@ -63,7 +70,11 @@ fn a_device_that_is_remembered_is_asked_for_again_with_its_page() {
         storage.keep_token(phone.account(), &token, 100, Some(200)).await.unwrap();
         let wanted = Download { limit: 10, ..Download::default() };
         let page = async |remembered: &Remembered, now| {
-            storage.download_remembered(remembered.clone(), now, wanted.clone()).await.unwrap()
+            let page = storage.download_remembered(remembered.clone(), now, wanted.clone()).await.unwrap();
+            if page.is_none() {
+                storage.forget_remembered(remembered);
+            }
+            page
         };
 
         assert!(storage.remembered(Some(&token), "phone").is_none(), "nobody has asked yet");
@@ -114,9 +125,16 @@ fn a_device_that_is_remembered_is_asked_for_again_with_its_upload() {
             storage.asking(&token, 150, "phone").await.unwrap().unwrap();
             storage.remembered(Some(&token), "phone").unwrap()
         };
-        let store = async |remembered: &Remembered, now, upload| {
-            let stored = storage.upload_remembered(remembered.clone(), now, upload, None).await;
-            stored.map(|stored| stored.map(|stored| stored.revisions))
+        let store = async |remembered: &Remembered, now, upload| match storage
+            .upload_remembered(remembered.clone(), now, upload, None)
+            .await
+        {
+            Ok(Tried::Stored(stored)) => Ok(Some(stored.revisions)),
+            Ok(Tried::Unknown(..)) => {
+                storage.forget_remembered(remembered);
+                Ok(None)
+            }
+            Err(error) => Err(error),
         };
         let set = |data| rules::upload([rules::set("a", data)]);
 
@@ -129,10 +147,8 @@ fn a_device_that_is_remembered_is_asked_for_again_with_its_upload() {
         let refused = store(&remembered, 199, based).await;
         assert!(matches!(refused, Err(Error::Refused(Refusal::Conflict { .. }))), "{refused:?}");
         // One that has its right and one that has not, in one group.
-        let (good, expired) = tokio::join!(
-            store(&remembered, 199, set("3")),
-            storage.upload_remembered(remembered.clone(), 200, set("never"), None),
-        );
+        let (good, expired) =
+            tokio::join!(store(&remembered, 199, set("3")), store(&remembered, 200, set("never")),);
         assert_eq!((good.unwrap(), expired.unwrap()), (Some(vec![3]), None));
         assert!(storage.remembered(Some(&token), "phone").is_none(), "it is looked up the next time");
 
@@ -264,6 +280,78 @@ fn an_upload_that_waits_keeps_its_room_when_nobody_waits_for_it() {
         assert!(timeout(Duration::ZERO, upload).await.is_err());
         assert_eq!(room.available_permits(), 0, "its data are in memory still");
         drop(room.acquire().await.unwrap());
+    });
+}
+
+/// Found by an attacker: one who had lost its right began bodies and gave them up, and was believed each time.
+#[test]
+fn a_remembered_device_that_gives_its_body_up_is_looked_up_the_next_time() {
+    let Some(cluster) = cluster::shared() else { return };
+    let url = cluster.database().1;
+    runtime().block_on(async {
+        let storage = connect(&url).await;
+        let phone = rules::device(&storage, "ada", "phone").await;
+        let token = Token::make().unwrap();
+        storage.keep_token(phone.account(), &token.hash(), 100, None).await.unwrap();
+        let identity = Arc::new(Tokens::of(Arc::clone(&storage)));
+        let router = router(App::new(Arc::clone(&storage), identity, Limits::default()));
+        let upload = |body| {
+            let head = Request::post("/v1/sync/delta").header("content-type", "application/json");
+            let head = head
+                .header("authorization", format!("Bearer {}", token.reveal()))
+                .header("x-client", "phone");
+            router.clone().oneshot(head.body(body).unwrap())
+        };
+        let known = || storage.remembered(Some(&token.hash()), "phone").is_some();
+        for _ in 0..2 {
+            let body = Body::from(r#"{"changes":[{"id":"a","data":"1"}]}"#);
+            assert_eq!(upload(body).await.unwrap().status(), 200);
+            assert!(known());
+        }
+        let never = Body::from_stream(futures_util::stream::pending::<Result<&[u8], std::io::Error>>());
+        assert!(timeout(Duration::ZERO, upload(never)).await.is_err(), "its body is waited for");
+        assert!(!known());
+    });
+}
+
+/// Found by an attacker: where few uploads waited, a group that waited for a row that another process had kept all others waiting; and one user's
+/// uploads took the places of all.
+#[test]
+fn a_user_whose_row_is_locked_keeps_nobody_else_waiting() {
+    const FLOOD: usize = 600;
+    let Some(cluster) = cluster::shared() else { return };
+    let url = cluster.database().1;
+    runtime().block_on(async {
+        let storage = connect(&url).await;
+        let [phone, eves] =
+            [rules::device(&storage, "ada", "phone").await, rules::device(&storage, "eve", "phone").await];
+        let (other, speaking) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(speaking);
+        other.batch_execute("begin; select id from sync_user where name = 'ada' for update").await.unwrap();
+        let upload = |number: usize| {
+            let storage = Arc::clone(&storage);
+            let upload = rules::upload([rules::set("a", &number.to_string())]);
+            Box::pin(async move { storage.upload(phone, upload, None).await })
+        };
+        let first = tokio::spawn(upload(0));
+        let waits =
+            "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+        while other.query(waits, &[]).await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let mut flood: Vec<_> = (1..=FLOOD).map(upload).collect();
+        let mut refused = 0;
+        for upload in &mut flood {
+            refused +=
+                usize::from(poll_fn(|context| Poll::Ready(upload.as_mut().poll(context).is_ready())).await);
+        }
+        assert_eq!(refused, FLOOD - 512, "one user's wait in half of the places");
+        for number in 0..10 {
+            rules::stored(&storage, eves, [rules::set("e", &number.to_string())]).await;
+        }
+        assert!(!first.is_finished(), "the row is still locked");
+        other.batch_execute("rollback").await.unwrap();
+        assert_eq!(first.await.unwrap().unwrap().revisions.len(), 1);
     });
 }
 

@@ -1,4 +1,4 @@
-//! Who asks, found out before a body is read: a stranger takes no room.
+//! Who asks, found out before a body is read: a stranger takes no room. A device that is remembered is believed until its body is there.
 
 use super::App;
 use crate::problem::Problem;
@@ -30,7 +30,16 @@ pub(super) enum Asker {
     /// The device was looked up.
     Known(Client),
     /// An earlier request with such headers was of this device: its right is found out together with what it asks for.
-    Remembered(Remembered, HeaderMap),
+    Remembered(Unchecked),
+}
+
+/// A device that is remembered and whose right is not found out yet. It is forgotten if that is not done, as where its client goes away while
+/// its body comes: so one that has lost its right may begin bodies until the first of them has ended, and not again.
+pub(super) struct Unchecked {
+    remembered: Remembered,
+    headers: HeaderMap,
+    app: Arc<App>,
+    is_checked: bool,
 }
 
 impl FromRequestParts<Arc<App>> for Asker {
@@ -46,16 +55,47 @@ impl FromRequestParts<Arc<App>> for Asker {
         let may_ask = app.allow(account).and_then(|()| app.allow_answer(account));
         may_ask.map_err(|problem| problem.before_body(&parts.headers))?;
         parts.extensions.insert(account);
-        Ok(Asker::Remembered(remembered, parts.headers.clone()))
+        let (headers, app) = (parts.headers.clone(), Arc::clone(app));
+        Ok(Asker::Remembered(Unchecked { remembered, headers, app, is_checked: false }))
     }
 }
 
 impl Asker {
     /// Looks up a device that is only remembered, where its request fails before its right was found out: a stranger is told that first.
-    pub(super) async fn check(&self, app: &App) -> Result<(), Problem> {
-        match self {
-            Asker::Known(_) => Ok(()),
-            Asker::Remembered(_, headers) => app.identity.client(headers).await.map(drop),
+    pub(super) async fn check(self) -> Result<(), Problem> {
+        if let Asker::Remembered(device) = self {
+            let presence = Arc::clone(&device.app.presence);
+            presence.asks(device.look_up().await?);
+        }
+        Ok(())
+    }
+}
+
+impl Unchecked {
+    /// The device, to ask for something by.
+    pub(super) fn remembered(&self) -> Remembered {
+        self.remembered.clone()
+    }
+
+    /// The device has its right. Notes that it asks.
+    pub(super) fn is_right(mut self) -> Client {
+        self.is_checked = true;
+        self.app.presence.asks(self.remembered.client());
+        self.remembered.client()
+    }
+
+    /// The device of the request's headers, looked up.
+    pub(super) async fn look_up(mut self) -> Result<Client, Problem> {
+        let client = self.app.identity.client(&self.headers).await;
+        self.is_checked = true;
+        client
+    }
+}
+
+impl Drop for Unchecked {
+    fn drop(&mut self) {
+        if !self.is_checked {
+            self.app.storage.forget_remembered(&self.remembered);
         }
     }
 }

@@ -3,8 +3,8 @@
 
 use super::App;
 use super::object::Object;
-use super::shares::Share;
 use crate::problem::{Kind, Problem};
+use crate::shares::Share;
 use crate::storage::Account;
 use axum::extract::{FromRequest, Request};
 use axum::http::header;

@@ -8,7 +8,7 @@ use crate::change;
 use crate::clock;
 use crate::limits::{PAGE, PAGE_MAX};
 use crate::problem::{Kind, Problem};
-use crate::storage::Client;
+use crate::storage::{Client, Error};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::Response;
@@ -67,15 +67,20 @@ async fn page_of(
 ) -> Result<(Client, change::Page), Problem> {
     let client = match asker {
         Asker::Known(client) => client,
-        Asker::Remembered(remembered, headers) => {
-            let client = remembered.client();
-            let page =
-                app.storage.download_remembered(remembered, clock::seconds(), download.clone()).await?;
-            if let Some(page) = page {
-                app.presence.asks(client);
-                return Ok((client, page));
+        Asker::Remembered(device) => {
+            let remembered = device.remembered();
+            let page = app.storage.download_remembered(remembered, clock::seconds(), download.clone()).await;
+            match page {
+                Ok(None) => {}
+                Ok(Some(page)) => return Ok((device.is_right(), page)),
+                // What is refused is refused to a device that has its right.
+                Err(error @ Error::Refused(_)) => {
+                    device.is_right();
+                    return Err(error.into());
+                }
+                Err(error) => return Err(error.into()),
             }
-            let client = app.identity.client(&headers).await?;
+            let client = device.look_up().await?;
             // The device may be another user's by now, so its limits are checked too. For the same user the request counts twice, once.
             app.admit(client)?;
             client

@@ -10,7 +10,7 @@ use crate::change;
 use crate::clock;
 use crate::limits::{Limits, NAME_BYTES_MAX};
 use crate::problem::{Kind, Problem};
-use crate::storage::{Client, Error};
+use crate::storage::{Client, Error, Tried};
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
@@ -113,7 +113,7 @@ pub(super) async fn upload(
     });
     let (upload, room, _share) = match understood {
         Ok(understood) => understood,
-        Err(problem) => return asker.check(&app).await.and(Err(problem)),
+        Err(problem) => return asker.check().await.and(Err(problem)),
     };
     let (client, uploaded) = stored(&app, asker, upload, room).await?;
     let change::Uploaded { revisions, overwritten } = uploaded;
@@ -129,21 +129,26 @@ async fn stored(
     upload: change::Upload,
     room: OwnedSemaphorePermit,
 ) -> Result<(Client, change::Uploaded), Problem> {
-    let (remembered, headers) = match asker {
+    let device = match asker {
         Asker::Known(client) => return Ok((client, app.storage.upload(client, upload, Some(room)).await?)),
-        Asker::Remembered(remembered, headers) => (remembered, headers),
+        Asker::Remembered(device) => device,
     };
-    let client = remembered.client();
-    let uploaded = app.storage.upload_remembered(remembered, clock::seconds(), upload, Some(room)).await;
-    if matches!(uploaded, Ok(Some(_)) | Err(Error::Refused(_))) {
-        app.presence.asks(client);
+    let remembered = device.remembered();
+    match app.storage.upload_remembered(remembered, clock::seconds(), upload, Some(room)).await {
+        Ok(Tried::Stored(uploaded)) => Ok((device.is_right(), uploaded)),
+        Ok(Tried::Unknown(upload, room)) => {
+            let client = device.look_up().await?;
+            // The device may be another user's by now, so its limits are checked too. For the same user the request counts twice, once.
+            app.admit(client)?;
+            Ok((client, app.storage.upload(client, upload, room).await?))
+        }
+        // What is refused is refused to a device that has its right.
+        Err(error @ Error::Refused(_)) => {
+            device.is_right();
+            Err(error.into())
+        }
+        Err(error) => Err(error.into()),
     }
-    if let Some(uploaded) = uploaded? {
-        return Ok((client, uploaded));
-    }
-    app.identity.client(&headers).await?;
-    // The device has its right again, or another one has its name by now. The upload is gone: it is to be sent again.
-    Err(Error::Busy.into())
 }
 
 fn checked(upload: Upload, limits: &Limits) -> Result<change::Upload, Problem> {

@@ -17,7 +17,7 @@ mod write;
 use super::watching::Registry;
 use super::{
     Account, Client, DEVICES_MAX, Error, Known, Listed, PAGE_BYTES_MAX, Refusal, Remembered, Result, Room,
-    Storage, Usage, Watch,
+    Storage, Tried, Usage, Watch,
 };
 use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
 use crate::clock::ServiceTime;
@@ -366,8 +366,10 @@ impl Storage for Postgres {
         upload: Upload,
         room: Option<OwnedSemaphorePermit>,
     ) -> Result<Uploaded> {
-        let stored = self.writer.upload(upload::Asked { client, upload, grounds: None }, room).await?;
-        Ok(stored.ok_or(Refusal::UnknownUser)?)
+        match self.writer.upload(upload::Asked { client, upload, grounds: None }, room).await? {
+            Tried::Stored(uploaded) => Ok(uploaded),
+            Tried::Unknown(..) => Err(Refusal::UnknownUser.into()),
+        }
     }
 
     async fn upload_remembered(
@@ -376,13 +378,13 @@ impl Storage for Postgres {
         now: i64,
         upload: Upload,
         room: Option<OwnedSemaphorePermit>,
-    ) -> Result<Option<Uploaded>> {
-        let (client, grounds) = (remembered.client, Some((remembered.clone(), now)));
-        let stored = self.writer.upload(upload::Asked { client, upload, grounds }, room).await?;
-        if stored.is_none() {
-            self.memory.forget(&remembered);
-        }
-        Ok(stored)
+    ) -> Result<Tried> {
+        let (client, grounds) = (remembered.client, Some((remembered, now)));
+        self.writer.upload(upload::Asked { client, upload, grounds }, room).await
+    }
+
+    fn forget_remembered(&self, remembered: &Remembered) {
+        self.memory.forget(remembered);
     }
 
     async fn download(&self, client: Client, download: Download) -> Result<Page> {
@@ -401,14 +403,8 @@ impl Storage for Postgres {
         download: Download,
     ) -> Result<Option<Page>> {
         let client = remembered.client;
-        let asked = Asked { client, download, grounds: Some((remembered.clone(), now)) };
-        match self.pages.ask(asked).await? {
-            Some(page) => Ok(Some(page?)),
-            None => {
-                self.memory.forget(&remembered);
-                Ok(None)
-            }
-        }
+        let page = self.pages.ask(Asked { client, download, grounds: Some((remembered, now)) }).await?;
+        Ok(page.transpose()?)
     }
 
     async fn standing(&self, account: Account) -> Result<Standing> {
@@ -481,7 +477,7 @@ impl Storage for Postgres {
 
     async fn check(&self) -> Result<()> {
         if !self.writer.is_alive() {
-            return Err(Error::Failed(anyhow::anyhow!("a task that writes uploads has ended")));
+            return Err(Error::Failed(anyhow::anyhow!("the task that writes uploads has ended")));
         }
         self.pool.rows("select count(*) from (select id from sync_user limit 1) known", &[]).await?;
         Ok(())

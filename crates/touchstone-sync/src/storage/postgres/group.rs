@@ -1,41 +1,50 @@
-//! Group commit: uploads that wait at the same time are one transaction. A second group begins beside one that is under way only where many wait:
-//! a few cost less together, when the first has ended. The two have no user in common, so none waits for a row that the other has; only another
-//! process may have it.
+//! Group commit: uploads that wait at the same time are one transaction. While a group is under way, others wait and become the next one, which
+//! costs less than two small ones beside each other. Another group begins beside it only if as many wait, or if it takes long: it may have much
+//! to write, or wait for a row that another process has. No two groups have a user in common, so none waits for a row that the other has.
 
 use super::lease::Pool;
 use super::upload::{Answer, Asked, uploads, uploads_in_turn};
 use super::{ANSWERS_WITHIN, ATTEMPTS, CONNECTION_WITHIN, failed, is_lost_to_another, pause, silent};
-use crate::change::Uploaded;
 use crate::clock::ServiceTime;
+use crate::shares::{Share, Shares};
 use crate::storage::gather::GROUP_BYTES;
 use crate::storage::watching::Registry;
-use crate::storage::{Error, Result};
+use crate::storage::{Error, Result, Tried};
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use metrics::histogram;
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// Uploads that may wait. The next one is told to come again.
 pub(crate) const QUEUE: usize = 1024;
 
+/// Uploads of one user that may wait: one who floods the service leaves room for the others.
+pub(crate) const OF_USER: usize = QUEUE / 2;
+
 /// Uploads of one transaction at most, so that none waits for long behind others.
 const GROUP: usize = 128;
 
-/// Uploads that wait from which on a group begins beside another.
-const MANY: usize = 16;
+/// Uploads that wait from which on a second group begins beside the first, if they are as many as the first one's users.
+const MANY: usize = 4;
 
-/// Groups that are under way at the same time.
-const GROUPS: usize = 2;
+/// How long all groups that are under way are so until another begins beside them, however few uploads wait. Most take a millisecond.
+const SLOW_AFTER: Duration = Duration::from_millis(5);
+
+/// Groups that are under way at the same time, at most.
+const GROUPS: usize = 4;
 
 /// An upload that waits.
 struct Waiting {
     asked: Asked,
-    answer: oneshot::Sender<Result<Option<Uploaded>>>,
+    answer: oneshot::Sender<Result<Tried>>,
     /// What it takes of the memory of all.
     room: Option<OwnedSemaphorePermit>,
+    /// Its place among those that wait.
+    _place: Share,
 }
 
 impl Waiting {
@@ -47,7 +56,9 @@ impl Waiting {
 /// Gives uploads to the task that writes them.
 #[derive(Clone)]
 pub(super) struct Writer {
-    queue: mpsc::Sender<Waiting>,
+    queue: mpsc::UnboundedSender<Waiting>,
+    /// The places of those that wait.
+    places: Shares,
 }
 
 impl Writer {
@@ -58,24 +69,18 @@ impl Writer {
         time: ServiceTime,
         connections: usize,
     ) -> Writer {
-        let (queue, waiting) = mpsc::channel(QUEUE - GROUP);
+        let (queue, waiting) = mpsc::unbounded_channel();
         let groups = Groups { pool: pool.clone(), registry: registry.clone(), time };
         tokio::spawn(async move { groups.work(waiting, GROUPS.min(connections)).await });
-        Writer { queue }
+        Writer { queue, places: Shares::default() }
     }
 
-    /// Stores an upload, and returns when it is committed; nothing where its device, which is remembered, has lost its right.
-    pub(super) async fn upload(
-        &self,
-        asked: Asked,
-        room: Option<OwnedSemaphorePermit>,
-    ) -> Result<Option<Uploaded>> {
+    /// Stores an upload, and returns when it is committed. One whose device has lost its right, which is remembered, is given back.
+    pub(super) async fn upload(&self, asked: Asked, room: Option<OwnedSemaphorePermit>) -> Result<Tried> {
         let (answer, answered) = oneshot::channel();
-        let waiting = Waiting { asked, answer, room };
-        self.queue.try_send(waiting).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Error::Busy,
-            mpsc::error::TrySendError::Closed(_) => ended(),
-        })?;
+        let place = self.places.try_take(asked.client.account, 1, QUEUE, OF_USER).ok_or(Error::Busy)?;
+        let waiting = Waiting { asked, answer, room, _place: place };
+        self.queue.send(waiting).map_err(|_| ended())?;
         // Behind groups that the database does not answer it waits as long as for one.
         match timeout(CONNECTION_WITHIN + ANSWERS_WITHIN, answered).await {
             Ok(answered) => answered.unwrap_or_else(|_| Err(ended())),
@@ -93,7 +98,7 @@ fn ended() -> Error {
     Error::Failed(anyhow::anyhow!("the task that writes uploads has ended"))
 }
 
-/// Those that wait and whose users have nothing under way, in their order, up to the bytes of a group.
+/// Those that wait and whose users have nothing under way, in their order, up to the number and the bytes of a group.
 fn next_group(waiting: &mut Vec<Waiting>, under_way: &HashSet<u64>) -> Vec<Waiting> {
     let mut bytes = 0;
     let may_go = |waiting: &mut Waiting| {
@@ -101,7 +106,7 @@ fn next_group(waiting: &mut Vec<Waiting>, under_way: &HashSet<u64>) -> Vec<Waiti
         bytes += if may_go { waiting.asked.upload.bytes() } else { 0 };
         may_go
     };
-    waiting.extract_if(.., may_go).collect()
+    waiting.extract_if(.., may_go).take(GROUP).collect()
 }
 
 /// What groups are written with.
@@ -113,36 +118,48 @@ struct Groups {
 
 impl Groups {
     /// Writes what comes, until nothing more can.
-    async fn work(&self, mut queue: mpsc::Receiver<Waiting>, most: usize) {
+    async fn work(&self, mut queue: mpsc::UnboundedReceiver<Waiting>, most: usize) {
         let (mut waiting, mut is_open) = (Vec::new(), true);
         let (mut users, mut under_way) = (HashSet::new(), FuturesUnordered::new());
+        // When the groups that are under way began.
+        let mut begun: Vec<Instant> = Vec::new();
         loop {
-            let room = GROUP - waiting.len();
+            let slow_at = begun.iter().max().map(|newest| *newest + SLOW_AFTER);
+            let slow_at = slow_at.filter(|slow_at| *slow_at > Instant::now());
             tokio::select! {
-                received = queue.recv_many(&mut waiting, room), if is_open && room > 0 => is_open = received > 0,
-                Some(ended) = under_way.next() => users = users.difference(&ended).copied().collect(),
+                received = queue.recv_many(&mut waiting, QUEUE), if is_open => is_open = received > 0,
+                Some((ended, began)) = under_way.next() => {
+                    users = users.difference(&ended).copied().collect();
+                    begun.retain(|other| *other != began);
+                }
+                () = sleep_until(slow_at.unwrap_or_else(Instant::now)), if slow_at.is_some() => {}
                 else => return,
             }
             // Whoever was told to come again repeats it.
             waiting.retain(|waiting: &Waiting| !waiting.answer.is_closed());
-            if under_way.is_empty() || (under_way.len() < most && waiting.len() >= MANY) {
+            let are_slow = begun.iter().all(|begun| begun.elapsed() >= SLOW_AFTER);
+            if begun.len() < most
+                && (are_slow || (begun.len() == 1 && waiting.len() >= MANY.max(users.len())))
+            {
                 let group = next_group(&mut waiting, &users);
                 if !group.is_empty() {
+                    let now = Instant::now();
                     users.extend(group.iter().map(Waiting::user));
-                    under_way.push(self.write(group));
+                    begun.push(now);
+                    under_way.push(self.write(group, now));
                 }
             }
         }
     }
 
-    /// Writes a group; returns its users.
-    async fn write(&self, group: Vec<Waiting>) -> HashSet<u64> {
+    /// Writes a group; returns its users, and when it began.
+    async fn write(&self, group: Vec<Waiting>, began: Instant) -> (HashSet<u64>, Instant) {
         let users = group.iter().map(Waiting::user).collect();
         // A panic is a mistake of the service. Those of the group are told that they were not answered; the others go on.
         if AssertUnwindSafe(self.commit(group)).catch_unwind().await.is_err() {
             tracing::error!("the writing of a group of uploads panicked");
         }
-        users
+        (users, began)
     }
 
     /// Commits a group. Where one may have failed for all, each is tried alone, so that what one cannot have, the others have. That ends
@@ -154,17 +171,20 @@ impl Groups {
         let failed = self.together(&asked, &mut answers).await.err();
         let mut is_away = matches!(failed, Some(Error::Away));
         let mut failed = failed.filter(|_| asked.len() == 1);
-        for ((asked, answer), (told, _room)) in asked.into_iter().zip(answers).zip(waiting) {
+        for ((asked, answer), (told, room)) in asked.into_iter().zip(answers).zip(waiting) {
             let answer = match answer {
                 Some(answer) => Ok(answer),
-                None if is_away || told.is_closed() => Err(Error::Away),
+                None if told.is_closed() => continue,
+                None if is_away => Err(Error::Away),
                 None => match failed.take() {
                     Some(error) => Err(error),
                     None => self.alone(&asked).await,
                 },
             };
             is_away |= matches!(answer, Err(Error::Away));
-            self.tell(&asked, answer, told);
+            let answer = answer.and_then(|answer| self.told(asked, room, answer));
+            // Whoever asked may have gone away: the upload is stored all the same, and a repeated one is told so.
+            let _ = told.send(answer);
         }
     }
 
@@ -175,14 +195,11 @@ impl Groups {
         answer.ok_or(Error::Busy)
     }
 
-    /// Whoever asked may have gone away: the upload is stored all the same, and a repeated one is told so.
-    fn tell(&self, asked: &Asked, answer: Result<Answer>, told: oneshot::Sender<Result<Option<Uploaded>>>) {
-        let stored = |(uploaded, revision)| {
-            self.registry.tell(asked.client.account.user, revision);
-            uploaded
-        };
-        let answer = answer.and_then(|answer| answer.map_err(Error::Refused));
-        let _ = told.send(answer.map(|answer| answer.map(stored)));
+    /// The answer to who asked; those who watch are told of the new revision.
+    fn told(&self, asked: Asked, room: Option<OwnedSemaphorePermit>, answer: Answer) -> Result<Tried> {
+        let Some((uploaded, revision)) = answer? else { return Ok(Tried::Unknown(asked.upload, room)) };
+        self.registry.tell(asked.client.account.user, revision);
+        Ok(Tried::Stored(uploaded))
     }
 
     /// Stores a group, and puts each answer in its place. Where it fails, those without an answer have written nothing.
@@ -237,7 +254,9 @@ mod tests {
             changes: vec![Change { id: "a".into(), data, base: None, name: None }],
             ..Upload::default()
         };
-        Waiting { asked: Asked { client, upload, grounds: None }, answer: oneshot::channel().0, room: None }
+        let place = Shares::default().take(client.account, 1);
+        let asked = Asked { client, upload, grounds: None };
+        Waiting { asked, answer: oneshot::channel().0, room: None, _place: place }
     }
 
     #[test]
@@ -253,5 +272,8 @@ mod tests {
         assert_eq!(users(&next_group(&mut left, &of(&[]))), [1]);
         assert_eq!(users(&next_group(&mut left, &of(&[1]))), [2]);
         assert_eq!(users(&left), [1]);
+        let mut left: Vec<_> = (0..200).map(|user| waiting(user, 1)).collect();
+        assert_eq!(users(&next_group(&mut left, &of(&[0]))), Vec::from_iter(1..=GROUP as u64));
+        assert_eq!((left.len(), left[0].user(), left[1].user()), (200 - GROUP, 0, GROUP as u64 + 1));
     }
 }

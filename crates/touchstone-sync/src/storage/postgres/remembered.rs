@@ -1,5 +1,5 @@
-//! Devices that were looked up before. The next request of such a device takes no round trip to look it up: what reads its page, or what its
-//! upload is decided by, checks the token and the device again. The service trusts nothing that it remembers.
+//! Devices that were looked up before. The next request of such a device takes no round trip to look it up: the statement that reads its page, or
+//! what its upload is decided by, checks the token and the device again. The service trusts nothing that it remembers.
 
 use crate::limits::DEVICES_AT_HAND;
 use crate::storage::{Client, Remembered};

@@ -5,8 +5,8 @@ use super::signed;
 use crate::storage::{Client, Remembered};
 use tokio_postgres::types::ToSql;
 
-/// Whether the device of a row of `asked` is the one that is named, and the token its user's. It is so for one that was looked up for this
-/// request, which has no name here. `asked` has the columns `user_id` and those of [`Rights`]: `name, number, hash, now`.
+/// Whether the device of a row of `asked` is the one that is named, and the token its user's. It is true for a device that was looked up for this
+/// request: that one has no name here. `asked` has the columns `user_id` and those of [`Rights`]: `name, number, hash, now`.
 macro_rules! has_right {
     () => {
         "(asked.name is null or coalesce((\

@@ -1,4 +1,4 @@
-//! Bytes that the service has in memory for its users, of all and of each: nobody takes the room of the others.
+//! What the service has in memory for its users, of all and of each, in bytes or in number: nobody takes the room of the others.
 
 use crate::storage::Account;
 use axum::body::Bytes;
@@ -15,6 +15,13 @@ pub(crate) struct Shares {
 struct Held {
     all: usize,
     of: HashMap<Account, usize>,
+}
+
+impl Held {
+    fn take(&mut self, account: Account, much: usize) {
+        self.all += much;
+        *self.of.entry(account).or_default() += much;
+    }
 }
 
 /// Bytes of a user, counted until it is dropped.
@@ -38,11 +45,24 @@ impl Shares {
         held.all < most && held.of.get(&account).is_none_or(|bytes| *bytes < of_user)
     }
 
+    /// Counts as much of a user, if all together then have no more than `most`, and this user no more than `of_user`.
+    pub(crate) fn try_take(
+        &self,
+        account: Account,
+        much: usize,
+        most: usize,
+        of_user: usize,
+    ) -> Option<Share> {
+        let mut held = self.lock();
+        let of_account = held.of.get(&account).copied().unwrap_or_default();
+        let has_room = held.all + much <= most && of_account + much <= of_user;
+        has_room.then(|| held.take(account, much))?;
+        Some(Share { bytes: much, shares: self.clone(), account })
+    }
+
     /// Counts bytes of a user.
     pub(crate) fn take(&self, account: Account, bytes: usize) -> Share {
-        let mut held = self.lock();
-        held.all += bytes;
-        *held.of.entry(account).or_default() += bytes;
+        self.lock().take(account, bytes);
         Share { bytes, shares: self.clone(), account }
     }
 
@@ -61,9 +81,7 @@ impl Shares {
 impl Share {
     /// Counts more bytes of its user.
     pub(crate) fn grow(&mut self, bytes: usize) {
-        let mut held = self.shares.lock();
-        held.all += bytes;
-        *held.of.entry(self.account).or_default() += bytes;
+        self.shares.lock().take(self.account, bytes);
         self.bytes += bytes;
     }
 }
