@@ -77,8 +77,8 @@ impl Unchecked {
         self.remembered.clone()
     }
 
-    /// The device has its right. Notes that it asks.
-    pub(super) fn is_right(mut self) -> Client {
+    /// Notes that the device has its right, and that it asks.
+    pub(super) fn confirm(mut self) -> Client {
         self.is_checked = true;
         self.app.presence.asks(self.remembered.client());
         self.remembered.client()

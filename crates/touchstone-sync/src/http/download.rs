@@ -72,10 +72,10 @@ async fn page_of(
             let page = app.storage.download_remembered(remembered, clock::seconds(), download.clone()).await;
             match page {
                 Ok(None) => {}
-                Ok(Some(page)) => return Ok((device.is_right(), page)),
+                Ok(Some(page)) => return Ok((device.confirm(), page)),
                 // What is refused is refused to a device that has its right.
                 Err(error @ Error::Refused(_)) => {
-                    device.is_right();
+                    device.confirm();
                     return Err(error.into());
                 }
                 Err(error) => return Err(error.into()),

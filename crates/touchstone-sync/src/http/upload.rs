@@ -135,7 +135,7 @@ async fn stored(
     };
     let remembered = device.remembered();
     match app.storage.upload_remembered(remembered, clock::seconds(), upload, Some(room)).await {
-        Ok(Tried::Stored(uploaded)) => Ok((device.is_right(), uploaded)),
+        Ok(Tried::Stored(uploaded)) => Ok((device.confirm(), uploaded)),
         Ok(Tried::Unknown(upload, room)) => {
             let client = device.look_up().await?;
             // The device may be another user's by now, so its limits are checked too. For the same user the request counts twice, once.
@@ -144,7 +144,7 @@ async fn stored(
         }
         // What is refused is refused to a device that has its right.
         Err(error @ Error::Refused(_)) => {
-            device.is_right();
+            device.confirm();
             Err(error.into())
         }
         Err(error) => Err(error.into()),
