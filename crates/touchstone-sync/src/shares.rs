@@ -24,7 +24,7 @@ impl Held {
     }
 }
 
-/// Bytes of a user, counted until it is dropped.
+/// What is counted of a user, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     bytes: usize,

@@ -259,7 +259,7 @@ pub trait Storage: Send + Sync + fmt::Debug {
         Ok(Tried::Unknown(upload, room))
     }
 
-    /// Forgets a device that is remembered: its next request is to look it up.
+    /// Forgets a device that is remembered: its next request is to look it up, and so is that of any device of the same token.
     fn forget_remembered(&self, _remembered: &Remembered) {}
 
     /// A page of versions after a cursor.

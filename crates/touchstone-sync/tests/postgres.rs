@@ -148,7 +148,7 @@ fn a_device_that_is_remembered_is_asked_for_again_with_its_upload() {
         assert!(matches!(refused, Err(Error::Refused(Refusal::Conflict { .. }))), "{refused:?}");
         // One that has its right and one that has not, in one group.
         let (good, expired) =
-            tokio::join!(store(&remembered, 199, set("3")), store(&remembered, 200, set("never")),);
+            tokio::join!(store(&remembered, 199, set("3")), store(&remembered, 200, set("never")));
         assert_eq!((good.unwrap(), expired.unwrap()), (Some(vec![3]), None));
         assert!(storage.remembered(Some(&token), "phone").is_none(), "it is looked up the next time");
 
@@ -311,6 +311,17 @@ fn a_remembered_device_that_gives_its_body_up_is_looked_up_the_next_time() {
         let never = Body::from_stream(futures_util::stream::pending::<Result<&[u8], std::io::Error>>());
         assert!(timeout(Duration::ZERO, upload(never)).await.is_err(), "its body is waited for");
         assert!(!known());
+        storage.asking(&token.hash(), 150, "phone").await.unwrap().unwrap();
+        assert!(known());
+        // It had its right then. One more of the token, which may have lost it since, is not believed before the token is found again.
+        rules::device(&storage, "ada", "tablet").await;
+        storage.asking(&token.hash(), 150, "tablet").await.unwrap().unwrap();
+        let never = Body::from_stream(futures_util::stream::pending::<Result<&[u8], std::io::Error>>());
+        assert!(timeout(Duration::ZERO, upload(never)).await.is_err());
+        let tablet = || storage.remembered(Some(&token.hash()), "tablet").is_some();
+        assert!(!known() && !tablet());
+        storage.asking(&token.hash(), 150, "phone").await.unwrap().unwrap();
+        assert!(known() && tablet());
     });
 }
 
@@ -352,6 +363,29 @@ fn a_user_whose_row_is_locked_keeps_nobody_else_waiting() {
         assert!(!first.is_finished(), "the row is still locked");
         other.batch_execute("rollback").await.unwrap();
         assert_eq!(first.await.unwrap().unwrap().revisions.len(), 1);
+    });
+}
+
+/// Found by an attacker: of a group with a user whose row was locked, each upload of that user was tried alone, and waited for the lock again, before
+/// those of others were tried.
+#[test]
+fn of_a_user_whose_row_is_locked_one_upload_of_a_group_is_tried_alone() {
+    let Some(cluster) = cluster::shared() else { return };
+    let url = cluster.database().1;
+    // On one thread all uploads wait before the task that writes looks: they are one group.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let storage = connect(&url).await;
+        let [phone, eves] =
+            [rules::device(&storage, "ada", "phone").await, rules::device(&storage, "eve", "phone").await];
+        let (other, speaking) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(speaking);
+        other.batch_execute("begin; select id from sync_user where name = 'ada' for update").await.unwrap();
+        let upload = |client| storage.upload(client, rules::upload([rules::set("a", "1")]), None);
+        let locked = futures_util::future::join_all((0..5).map(|_| upload(phone)));
+        let (locked, stored) = tokio::join!(locked, upload(eves));
+        assert!(locked.iter().all(|upload| matches!(upload, Err(Error::Busy))), "{locked:?}");
+        assert_eq!(stored.unwrap().revisions, [1]);
     });
 }
 

@@ -33,8 +33,8 @@ pub(super) enum Asker {
     Remembered(Unchecked),
 }
 
-/// A device that is remembered and whose right is not found out yet. It is forgotten if that is not done, as where its client goes away while
-/// its body comes: so one that has lost its right may begin bodies until the first of them has ended, and not again.
+/// A device that is remembered and whose right is not found out yet. If its client goes away while its body comes, the device is forgotten, and
+/// its token doubted: so one that has lost its right may begin bodies until the first of them has ended, and not again.
 pub(super) struct Unchecked {
     remembered: Remembered,
     headers: HeaderMap,
@@ -84,11 +84,16 @@ impl Unchecked {
         self.remembered.client()
     }
 
+    /// The storage cannot say whether the device has its right now.
+    pub(super) fn leave(mut self) {
+        self.is_checked = true;
+    }
+
     /// The device of the request's headers, looked up.
     pub(super) async fn look_up(mut self) -> Result<Client, Problem> {
-        let client = self.app.identity.client(&self.headers).await;
+        let client = self.app.identity.client(&self.headers).await?;
         self.is_checked = true;
-        client
+        Ok(client)
     }
 }
 

@@ -78,7 +78,10 @@ async fn page_of(
                     device.confirm();
                     return Err(error.into());
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    device.leave();
+                    return Err(error.into());
+                }
             }
             let client = device.look_up().await?;
             // The device may be another user's by now, so its limits are checked too. For the same user the request counts twice, once.

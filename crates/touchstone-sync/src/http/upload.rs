@@ -147,7 +147,10 @@ async fn stored(
             device.confirm();
             Err(error.into())
         }
-        Err(error) => Err(error.into()),
+        Err(error) => {
+            device.leave();
+            Err(error.into())
+        }
     }
 }
 

@@ -315,6 +315,9 @@ impl Storage for Postgres {
         device: &str,
     ) -> Result<Option<(Account, Option<Client>)>> {
         let asking = self.who.ask(Named { token: *token, device: device.to_owned(), now }).await?;
+        if asking.is_some() {
+            self.memory.trust(token);
+        }
         self.memory.note(Some(token), device, asking.and_then(|(_, client)| client));
         Ok(asking)
     }

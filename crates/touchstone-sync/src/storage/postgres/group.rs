@@ -1,6 +1,6 @@
 //! Group commit: uploads that wait at the same time are one transaction. While a group is under way, others wait and become the next one, which
 //! costs less than two small ones beside each other. Another group begins beside it only if as many wait, or if it takes long: it may have much
-//! to write, or wait for a row that another process has. No two groups have a user in common, so none waits for a row that the other has.
+//! to write, or wait for a row that another session has. No two groups have a user in common, so none waits for a row that the other has.
 
 use super::lease::Pool;
 use super::upload::{Answer, Asked, uploads, uploads_in_turn};
@@ -121,23 +121,22 @@ impl Groups {
     async fn work(&self, mut queue: mpsc::UnboundedReceiver<Waiting>, most: usize) {
         let (mut waiting, mut is_open) = (Vec::new(), true);
         let (mut users, mut under_way) = (HashSet::new(), FuturesUnordered::new());
-        // When the groups that are under way began.
-        let mut begun: Vec<Instant> = Vec::new();
+        // When the groups that are under way began, and whether each has been under way for long.
+        let (mut begun, mut are_slow): (Vec<Instant>, bool) = (Vec::new(), true);
         loop {
-            let slow_at = begun.iter().max().map(|newest| *newest + SLOW_AFTER);
-            let slow_at = slow_at.filter(|slow_at| *slow_at > Instant::now());
+            let slow_at = begun.iter().max().map_or_else(Instant::now, |newest| *newest + SLOW_AFTER);
             tokio::select! {
                 received = queue.recv_many(&mut waiting, QUEUE), if is_open => is_open = received > 0,
                 Some((ended, began)) = under_way.next() => {
                     users = users.difference(&ended).copied().collect();
                     begun.retain(|other| *other != began);
                 }
-                () = sleep_until(slow_at.unwrap_or_else(Instant::now)), if slow_at.is_some() => {}
+                () = sleep_until(slow_at), if !are_slow => {}
                 else => return,
             }
             // Whoever was told to come again repeats it.
             waiting.retain(|waiting: &Waiting| !waiting.answer.is_closed());
-            let are_slow = begun.iter().all(|begun| begun.elapsed() >= SLOW_AFTER);
+            are_slow = begun.iter().all(|begun| begun.elapsed() >= SLOW_AFTER);
             if begun.len() < most
                 && (are_slow || (begun.len() == 1 && waiting.len() >= MANY.max(users.len())))
             {
@@ -146,6 +145,7 @@ impl Groups {
                     let now = Instant::now();
                     users.extend(group.iter().map(Waiting::user));
                     begun.push(now);
+                    are_slow = false;
                     under_way.push(self.write(group, now));
                 }
             }
@@ -162,8 +162,9 @@ impl Groups {
         (users, began)
     }
 
-    /// Commits a group. Where one may have failed for all, each is tried alone, so that what one cannot have, the others have. That ends
-    /// where the database is away, and so does the group: what may have been stored is not stored again.
+    /// Commits a group. Where one may have failed for all, each is tried alone, so that what one cannot have, the others have; and of a user whose
+    /// row another process has, one alone. That ends where the database is away, and so does the group: what may have been stored is not stored
+    /// again.
     async fn commit(&self, group: Vec<Waiting>) {
         let (asked, waiting): (Vec<Asked>, Vec<_>) =
             group.into_iter().map(|waiting| (waiting.asked, (waiting.answer, waiting.room))).unzip();
@@ -171,17 +172,22 @@ impl Groups {
         let failed = self.together(&asked, &mut answers).await.err();
         let mut is_away = matches!(failed, Some(Error::Away));
         let mut failed = failed.filter(|_| asked.len() == 1);
+        let mut locked = HashSet::new();
         for ((asked, answer), (told, room)) in asked.into_iter().zip(answers).zip(waiting) {
             let answer = match answer {
                 Some(answer) => Ok(answer),
                 None if told.is_closed() => continue,
                 None if is_away => Err(Error::Away),
+                None if locked.contains(&asked.client.account.user) => Err(Error::Busy),
                 None => match failed.take() {
                     Some(error) => Err(error),
                     None => self.alone(&asked).await,
                 },
             };
             is_away |= matches!(answer, Err(Error::Away));
+            if matches!(answer, Err(Error::Busy)) {
+                locked.insert(asked.client.account.user);
+            }
             let answer = answer.and_then(|answer| self.told(asked, room, answer));
             // Whoever asked may have gone away: the upload is stored all the same, and a repeated one is told so.
             let _ = told.send(answer);

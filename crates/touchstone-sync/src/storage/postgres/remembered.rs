@@ -17,11 +17,13 @@ pub(super) struct Names {
 /// The devices that were found by such names.
 pub(super) struct Memory {
     devices: Cache<Names, Client>,
+    /// Tokens that are to be looked up before any of their devices is believed again.
+    doubted: Cache<TokenHash, ()>,
 }
 
 impl Memory {
     pub(super) fn new() -> Memory {
-        Memory { devices: Cache::new(DEVICES_AT_HAND) }
+        Memory { devices: Cache::new(DEVICES_AT_HAND), doubted: Cache::new(DEVICES_AT_HAND) }
     }
 
     /// Remembers the device that a look-up has found, and forgets one that it has not found.
@@ -36,12 +38,26 @@ impl Memory {
     /// The device that the last look-up of these names has found.
     pub(super) fn of(&self, token: Option<&TokenHash>, device: &str) -> Option<Remembered> {
         let names = Names { token: token.copied(), device: device.into() };
-        let client = self.devices.get(&names)?;
+        let client = self.devices.get(&names).filter(|_| !token.is_some_and(|token| self.doubts(token)))?;
         Some(Remembered { client, token: names.token, device: names.device })
     }
 
-    /// Forgets a device that the database no longer finds by its names.
+    fn doubts(&self, token: &TokenHash) -> bool {
+        !self.doubted.is_empty() && self.doubted.get(token).is_some()
+    }
+
+    /// Believes devices of a token again, which a look-up has found.
+    pub(super) fn trust(&self, token: &TokenHash) {
+        if self.doubts(token) {
+            self.doubted.remove(token);
+        }
+    }
+
+    /// Forgets a device whose right was not found, and doubts its token.
     pub(super) fn forget(&self, remembered: &Remembered) {
+        if let Some(token) = remembered.token {
+            self.doubted.insert(token, ());
+        }
         let names = Names { token: remembered.token, device: Arc::clone(&remembered.device) };
         self.devices.remove(&names);
     }
