@@ -294,7 +294,15 @@ fn a_single_statement_that_a_trigger_fails_is_undone() -> Result<()> {
     assert!(watcher.store.insert(&task(9, 1, Some(1))).is_err());
     assert!(watcher.store.put(&task(9, 1, Some(1))).is_err());
     assert_eq!(watcher.store.get::<Task>(&9)?, None);
-    watcher.is_even()
+    watcher.is_even()?;
+    drop(watcher);
+    // And where nothing is watched.
+    let store = place.open();
+    let put = |id| store.put(&task(id, 1, Some(2)));
+    put(1)?;
+    assert!(put(9).is_err());
+    assert_eq!(store.get::<Task>(&9)?, None);
+    Ok(())
 }
 
 /// The store looks for triggers before a statement. One that another store makes after that look fails the statement, and
