@@ -46,6 +46,7 @@ impl Shares {
     }
 
     /// Counts as much of a user, if all together then have no more than `most`, and this user no more than `of_user`.
+    #[cfg(feature = "postgres")]
     pub(crate) fn try_take(
         &self,
         account: Account,
