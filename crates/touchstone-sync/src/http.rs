@@ -12,7 +12,6 @@ mod object;
 mod origins;
 mod page;
 mod register;
-mod streams;
 mod surroundings;
 mod upload;
 pub(crate) mod watch;
@@ -32,7 +31,6 @@ use axum::Router;
 use axum::http::{HeaderName, Method, Uri};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use std::sync::Arc;
-use streams::Streams;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -51,7 +49,7 @@ pub struct App {
     pub(crate) identity: Arc<dyn Identity>,
     pub(crate) limits: Limits,
     /// Streams of `watch` that are open.
-    pub(crate) streams: Streams,
+    pub(crate) streams: Shares,
     /// Answers that are not read yet.
     pub(crate) unread: Shares,
     /// Bodies that are under way.
@@ -98,7 +96,7 @@ impl App {
     pub fn new(storage: Arc<dyn Storage>, identity: Arc<dyn Identity>, limits: Limits) -> App {
         let room = Arc::new(Semaphore::new(limits.room_bytes));
         let rates = limits.user_rate.map(|rate| Arc::new(RateLimiter::keyed(Quota::per_second(rate))));
-        let (streams, unread, bodies) = (Streams::default(), Shares::default(), Shares::default());
+        let (streams, unread, bodies) = (Shares::default(), Shares::default(), Shares::default());
         let (ending, streaming) = (CancellationToken::new(), TaskTracker::new());
         App {
             storage,

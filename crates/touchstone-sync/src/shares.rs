@@ -5,7 +5,7 @@ use axum::body::Bytes;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that are held.
+/// What is held, in bytes or in number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shares {
     held: Arc<Mutex<Held>>,
@@ -27,9 +27,18 @@ impl Held {
 /// What is counted of a user, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
-    bytes: usize,
+    held: usize,
     shares: Shares,
     account: Account,
+}
+
+/// Why there is no room for one more.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// The service has as many as it may.
+    All,
+    /// The user has as many as one may.
+    OfUser,
 }
 
 /// An answer's bytes, counted until the last of them is sent or given up.
@@ -45,26 +54,23 @@ impl Shares {
         held.all < most && held.of.get(&account).is_none_or(|bytes| *bytes < of_user)
     }
 
-    /// Counts as much of a user, if all together then have no more than `most`, and this user no more than `of_user`.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn try_take(
-        &self,
-        account: Account,
-        much: usize,
-        most: usize,
-        of_user: usize,
-    ) -> Option<Share> {
+    /// Counts one more of a user, where all together are fewer than `most`, and those of this user fewer than `of_user`.
+    pub(crate) fn take_one(&self, account: Account, most: usize, of_user: usize) -> Result<Share, Full> {
         let mut held = self.lock();
-        let of_account = held.of.get(&account).copied().unwrap_or_default();
-        let has_room = held.all + much <= most && of_account + much <= of_user;
-        has_room.then(|| held.take(account, much))?;
-        Some(Share { bytes: much, shares: self.clone(), account })
+        if held.all >= most {
+            return Err(Full::All);
+        }
+        if held.of.get(&account).is_some_and(|number| *number >= of_user) {
+            return Err(Full::OfUser);
+        }
+        held.take(account, 1);
+        Ok(Share { held: 1, shares: self.clone(), account })
     }
 
     /// Counts bytes of a user.
     pub(crate) fn take(&self, account: Account, bytes: usize) -> Share {
         self.lock().take(account, bytes);
-        Share { bytes, shares: self.clone(), account }
+        Share { held: bytes, shares: self.clone(), account }
     }
 
     /// Counts an answer of a user.
@@ -83,7 +89,7 @@ impl Share {
     /// Counts more bytes of its user.
     pub(crate) fn grow(&mut self, bytes: usize) {
         self.shares.lock().take(self.account, bytes);
-        self.bytes += bytes;
+        self.held += bytes;
     }
 }
 
@@ -96,10 +102,10 @@ impl AsRef<[u8]> for Answer {
 impl Drop for Share {
     fn drop(&mut self) {
         let mut held = self.shares.lock();
-        held.all -= self.bytes;
-        if let Some(bytes) = held.of.get_mut(&self.account) {
-            *bytes -= self.bytes;
-            if *bytes == 0 {
+        held.all -= self.held;
+        if let Some(of_user) = held.of.get_mut(&self.account) {
+            *of_user -= self.held;
+            if *of_user == 0 {
                 held.of.remove(&self.account);
             }
         }

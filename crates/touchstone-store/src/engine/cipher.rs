@@ -12,6 +12,7 @@ use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::io::Write as _;
 use std::path::Path;
 use std::ptr;
+use zeroize::Zeroizing;
 
 /// The first bytes of a file that is not encrypted.
 const PLAIN: &[u8; SALT_BYTES] = b"SQLite format 3\0";
@@ -150,7 +151,7 @@ fn bytes_of(path: &Path, options: &Options) -> Result<rusqlite::Connection> {
 }
 
 fn derive(words: &str, cipher: Cipher, salt: [u8; SALT_BYTES]) -> Result<EncryptionKey> {
-    let mut key = Box::new([0; KEY_BYTES]);
+    let mut key = Box::new(Zeroizing::new([0; KEY_BYTES]));
     let code = match cipher {
         // SAFETY: the pointers are to the words, within their length, to a salt, and to a key of the right size.
         Cipher::Aegis => unsafe {

@@ -3,7 +3,7 @@
 use crate::types::error::{Error, ErrorKind, Result};
 use std::fmt;
 use std::time::Duration;
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{Zeroize, Zeroizing};
 
 /// The failures that an acknowledged commit survives.
 ///
@@ -88,14 +88,14 @@ pub(crate) const KEY_BYTES: usize = 32;
 /// The bytes of a salt, which every encrypted file begins with.
 pub(crate) const SALT_BYTES: usize = 16;
 
-#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum KeyMaterial {
     /// Boxed: moving the bytes themselves would leave a copy behind, on some stack.
-    Raw(Box<[u8; KEY_BYTES]>),
-    Passphrase(String),
+    Raw(Box<Zeroizing<[u8; KEY_BYTES]>>),
+    Passphrase(Zeroizing<String>),
     /// The key that was derived from a passphrase and a file's salt.
     Derived {
-        key: Box<[u8; KEY_BYTES]>,
+        key: Box<Zeroizing<[u8; KEY_BYTES]>>,
         salt: [u8; SALT_BYTES],
     },
 }
@@ -115,7 +115,7 @@ impl EncryptionKey {
     /// ```
     #[must_use]
     pub fn raw(mut bytes: [u8; 32]) -> EncryptionKey {
-        let mut key = Box::new([0; KEY_BYTES]);
+        let mut key = Box::new(Zeroizing::new([0; KEY_BYTES]));
         key.copy_from_slice(&bytes);
         bytes.zeroize();
         EncryptionKey(KeyMaterial::Raw(key))
@@ -134,7 +134,7 @@ impl EncryptionKey {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn passphrase(words: impl Into<String>) -> EncryptionKey {
-        EncryptionKey(KeyMaterial::Passphrase(words.into()))
+        EncryptionKey(KeyMaterial::Passphrase(Zeroizing::new(words.into())))
     }
 
     /// The key in the form from which the engine derives no other key.

@@ -2,12 +2,12 @@
 
 use super::App;
 use super::asking::Asking;
-use super::streams::{Full, Permit};
 use crate::connection::{Leaving, Socket};
 use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::presence::Streaming;
 use crate::problem::{Kind, Problem};
+use crate::shares::{Full, Share};
 use crate::storage::{Client, Watch};
 use axum::Extension;
 use axum::body::{Body, Bytes};
@@ -51,7 +51,7 @@ struct Watching {
     client: Client,
     alive: Interval,
     _streaming: Streaming,
-    _permit: Permit,
+    _place: Share,
 }
 
 /// An event of a stream, by its fields: tools that read the document check each event with it.
@@ -85,8 +85,8 @@ pub(super) async fn watch(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let limits = &app.limits;
-    let permit = app.streams.open(client.account(), limits.streams, limits.user_streams);
-    let permit = permit.map_err(|full| refused(&full, limits))?;
+    let place = app.streams.take_one(client.account(), limits.streams, limits.user_streams);
+    let place = place.map_err(|full| refused(&full, limits))?;
     let watch = app.storage.watch(client.account()).await?;
     let streaming = app.presence.streams(client);
     let watching = Watching {
@@ -97,7 +97,7 @@ pub(super) async fn watch(
         client,
         alive: alive(),
         _streaming: streaming,
-        _permit: permit,
+        _place: place,
     };
     let kind = [(header::CONTENT_TYPE, "text/event-stream")];
     Ok(match leaving {

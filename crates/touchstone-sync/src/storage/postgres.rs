@@ -6,6 +6,7 @@ mod forget;
 pub(crate) mod group;
 pub(crate) mod lease;
 mod life;
+mod pace;
 pub(crate) mod pages;
 mod remembered;
 mod rights;
@@ -80,7 +81,7 @@ pub struct Postgres {
     writer: Writer,
     who: Batcher<Who>,
     devices: Batcher<Devices>,
-    pages: Batcher<Pages>,
+    pages: Pages,
     memory: Arc<Memory>,
     life: Arc<Life>,
     time: ServiceTime,
@@ -131,7 +132,7 @@ impl Postgres {
         let pool = Pool::new(&address, Arc::clone(&life), connections)?;
         let writer = Writer::start(&pool, &registry, time, connections);
         let (who, devices) = (Batcher::start(&pool, connections), Batcher::start(&pool, connections));
-        let pages = Batcher::start(&pool, connections);
+        let pages = Pages::start(&pool, connections);
         let looking = tokio::spawn(look(pool.clone(), registry.clone()));
         Ok(Postgres {
             pool,
@@ -391,7 +392,7 @@ impl Storage for Postgres {
     }
 
     async fn download(&self, client: Client, download: Download) -> Result<Page> {
-        let page = self.pages.ask(Asked { client, download, grounds: None }).await?;
+        let page = self.pages.read(Asked { client, download, grounds: None }).await?;
         Ok(page.unwrap_or(Err(Refusal::UnknownUser))?)
     }
 
@@ -406,7 +407,7 @@ impl Storage for Postgres {
         download: Download,
     ) -> Result<Option<Page>> {
         let client = remembered.client;
-        let page = self.pages.ask(Asked { client, download, grounds: Some((remembered, now)) }).await?;
+        let page = self.pages.read(Asked { client, download, grounds: Some((remembered, now)) }).await?;
         Ok(page.transpose()?)
     }
 

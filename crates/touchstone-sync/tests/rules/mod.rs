@@ -26,6 +26,7 @@ macro_rules! every_rule_is_kept {
             a_token_is_valid_until_it_expires_or_is_revoked,
             whoever_watches_sees_the_last_revision,
             long_versions_come_in_shorter_pages,
+            a_version_as_large_as_its_share_of_a_page_is_given_once,
             whoever_has_stored_much_is_given_what_others_have,
             what_users_have_is_told_to_the_owner,
             uploads_at_once_have_one_order_without_a_gap_or_a_repeat,
@@ -349,6 +350,35 @@ pub async fn long_versions_come_in_shorter_pages(storage: Shared) {
     let all: Vec<Change> = (0..20).map(|place| set(&place.to_string(), "short")).collect();
     assert!(matches!(refusal(storage.upload(laptop, upload(all), None).await), Refusal::TooMuch { .. }));
     assert_eq!(storage.standing(phone.account()).await.unwrap().revision, 20);
+}
+
+/// PostgreSQL reads a page with a version larger than that by another statement.
+pub async fn a_version_as_large_as_its_share_of_a_page_is_given_once(storage: Shared) {
+    const PAGE_BYTES: usize = 1 << 20;
+    let [phone, laptop] = [device(&storage, "ada", "phone").await, device(&storage, "ada", "laptop").await];
+    let limits = [1, 2, 9, 100, 1_000];
+    let shares = limits.map(|limit| PAGE_BYTES / (limit as usize + 1));
+    let sizes = shares.into_iter().flat_map(|share| [0, share - 1, share, 7, share + 1]);
+    for (place, size) in sizes.enumerate() {
+        let deleted = format!("deleted-{place}");
+        let changes = [set(&place.to_string(), &"x".repeat(size)), set(&deleted, "y"), delete(&deleted)];
+        stored(&storage, if place % 3 == 0 { laptop } else { phone }, changes).await;
+    }
+    let (all, last) = follow(&storage, phone, 0, 1).await;
+    assert_eq!((all.len(), last), (50, 75));
+    for limit in limits {
+        assert_eq!(follow(&storage, phone, 0, limit).await, (all.clone(), last), "limit {limit}");
+        for (place, version) in all.iter().enumerate().step_by(7) {
+            let rest = follow(&storage, phone, version.revision, limit).await;
+            assert_eq!(rest, (all[place + 1..].to_vec(), last), "limit {limit}, after {}", version.revision);
+        }
+        let page = storage.download(phone, Download { limit, ..after(0) }).await.unwrap();
+        let bytes = |versions: &[Version]| -> usize {
+            versions.iter().filter_map(|one| Some(one.data.as_ref()?.len())).sum()
+        };
+        let before_last = &page.versions[..page.versions.len() - 1];
+        assert!(bytes(before_last) < PAGE_BYTES && page.versions.len() <= limit as usize);
+    }
 }
 
 pub async fn what_users_have_is_told_to_the_owner(storage: Shared) {

@@ -1,19 +1,25 @@
 //! Reads that wait at the same time are answered by one statement, so that their number does not become that of round trips.
 
 use super::lease::Pool;
+use super::pace::Pace;
 use super::{ANSWERS_WITHIN, CONNECTION_WITHIN, silent};
 use crate::storage::{Error, Result};
 use futures_util::FutureExt;
-use std::num::NonZero;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
-use tokio::sync::{Mutex, mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 /// Questions that may wait. The next one is told to come again.
 pub(crate) const QUEUE: usize = 1024;
+
+/// Statements of a kind that are under way at the same time, at most.
+const STATEMENTS: usize = 2;
+
+/// How often the service's other tasks have their turn while a group gathers, at most.
+const TURNS: usize = 10;
 
 /// The parameters of a statement.
 pub(super) type Parameters<'a> = Vec<Box<dyn ToSql + Sync + Send + 'a>>;
@@ -34,16 +40,16 @@ pub(super) trait Batch: 'static {
     fn parameters(asked: &[Self::Asked]) -> Parameters<'_>;
 
     /// What a question is answered with, whose rows are these.
-    fn answer(asked: &Self::Asked, rows: &[Row]) -> Self::Answer;
+    fn answer(asked: Self::Asked, rows: &[Row]) -> Self::Answer;
 }
 
 /// A question that waits.
 struct Waiting<B: Batch> {
     asked: B::Asked,
-    answer: oneshot::Sender<Result<B::Answer>>,
+    answer: oneshot::Sender<Result<(B::Asked, Vec<Row>)>>,
 }
 
-/// The tasks that answer questions of a kind.
+/// Gives questions of a kind to the task that asks the database.
 pub(super) struct Batcher<B: Batch> {
     queue: mpsc::Sender<Waiting<B>>,
 }
@@ -55,14 +61,10 @@ impl<B: Batch> Clone for Batcher<B> {
 }
 
 impl<B: Batch> Batcher<B> {
-    /// Starts a task for each processor, and none without a connection. They end when this is dropped.
+    /// Starts the task, which ends when this is dropped.
     pub(super) fn start(pool: &Pool, connections: usize) -> Batcher<B> {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        let waiting = Arc::new(Mutex::new(waiting));
-        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-        for _ in 0..processors.min(connections) {
-            tokio::spawn(work::<B>(pool.clone(), Arc::clone(&waiting)));
-        }
+        tokio::spawn(work::<B>(pool.clone(), waiting, STATEMENTS.min(connections)));
         Batcher { queue }
     }
 
@@ -71,61 +73,84 @@ impl<B: Batch> Batcher<B> {
         let (answer, answered) = oneshot::channel();
         self.queue.try_send(Waiting { asked, answer }).map_err(|_| Error::Busy)?;
         match timeout(CONNECTION_WITHIN + ANSWERS_WITHIN, answered).await {
-            Ok(answered) => answered.unwrap_or(Err(Error::Busy)),
+            Ok(answered) => answered.unwrap_or(Err(Error::Busy)).map(|(asked, rows)| B::answer(asked, &rows)),
             Err(_) => Err(silent()),
         }
     }
 }
 
-/// Answers those that wait, as many as one statement may, until no more can come.
-async fn work<B: Batch>(pool: Pool, queue: Arc<Mutex<mpsc::Receiver<Waiting<B>>>>) {
+/// Asks for what waits, as much at a time as one statement may, until nothing more can come.
+async fn work<B: Batch>(pool: Pool, mut queue: mpsc::Receiver<Waiting<B>>, most: usize) {
+    let (mut waiting, mut is_open, mut last) = (Vec::with_capacity(B::MOST), true, 0);
+    let (mut pace, mut under_way) = (Pace::of(most), FuturesUnordered::new());
     loop {
-        let mut group = Vec::with_capacity(B::MOST);
-        if queue.lock().await.recv_many(&mut group, B::MOST).await == 0 {
+        let room = B::MOST - waiting.len();
+        tokio::select! {
+            received = queue.recv_many(&mut waiting, room), if is_open && room > 0 => is_open = received > 0,
+            Some(began) = under_way.next() => pace.end(began),
+            () = pace.slowed(), if pace.under_way() > 0 => {}
+            else => return,
+        }
+        waiting.retain(|waiting: &Waiting<B>| !waiting.answer.is_closed());
+        if !waiting.is_empty() && pace.may_begin(waiting.len() == B::MOST) {
+            gather(&mut queue, &mut waiting, last).await;
+            last = waiting.len();
+            let group = std::mem::replace(&mut waiting, Vec::with_capacity(B::MOST));
+            under_way.push(answer(&pool, group, pace.begin()));
+        }
+    }
+}
+
+/// Adds those that come until they are as many as the last ones were, but for a moment only: the service's other tasks, which read requests, have
+/// their turn. For one statement costs the database much less than two.
+async fn gather<B: Batch>(
+    queue: &mut mpsc::Receiver<Waiting<B>>,
+    waiting: &mut Vec<Waiting<B>>,
+    last: usize,
+) {
+    for _ in 0..TURNS {
+        if waiting.len() >= last {
             return;
         }
-        group.retain(|waiting| !waiting.answer.is_closed());
-        // A panic is a mistake of the service. Those of the group are told to come again; the others go on.
-        if AssertUnwindSafe(answer(&pool, group)).catch_unwind().await.is_err() {
-            tracing::error!("the answering of a group of requests panicked");
-        }
+        tokio::task::yield_now().await;
+        let room = B::MOST - waiting.len();
+        waiting.extend(std::iter::from_fn(|| queue.try_recv().ok()).take(room));
     }
 }
 
-async fn answer<B: Batch>(pool: &Pool, group: Vec<Waiting<B>>) {
-    if group.is_empty() {
-        return;
-    }
+/// Answers a group; returns when it began.
+async fn answer<B: Batch>(pool: &Pool, group: Vec<Waiting<B>>, began: Instant) -> Instant {
     let (asked, told): (Vec<_>, Vec<_>) =
         group.into_iter().map(|Waiting { asked, answer }| (asked, answer)).unzip();
-    match answers::<B>(pool, &asked).await {
-        Ok(answers) => told.into_iter().zip(answers).for_each(|(told, answer)| {
-            // Nobody waits where the client has gone.
-            let _ = told.send(Ok(answer));
-        }),
-        Err(error) => told.into_iter().for_each(|told| {
-            let _ = told.send(Err(of_each(&error)));
-        }),
+    // A panic is a mistake of the service. Those of the group are told to come again; the others go on.
+    let read = AssertUnwindSafe(read::<B>(pool, &asked)).catch_unwind().await;
+    let rows = read.unwrap_or_else(|_| {
+        tracing::error!("the answering of a group of requests panicked");
+        Err(Error::Busy)
+    });
+    // Nobody waits where the client has gone.
+    match rows {
+        Ok(rows) => {
+            asked.into_iter().zip(rows).zip(told).for_each(|(answer, told)| drop(told.send(Ok(answer))))
+        }
+        Err(error) => told.into_iter().for_each(|told| drop(told.send(Err(of_each(&error))))),
     }
+    began
 }
 
-async fn answers<B: Batch>(pool: &Pool, asked: &[B::Asked]) -> Result<Vec<B::Answer>> {
+/// The rows of each question.
+async fn read<B: Batch>(pool: &Pool, asked: &[B::Asked]) -> Result<Vec<Vec<Row>>> {
     let parameters = B::parameters(asked);
     let borrowed: Vec<&(dyn ToSql + Sync)> =
         parameters.iter().map(|parameter| parameter.as_ref() as &(dyn ToSql + Sync)).collect();
-    let mut rows = pool.rows(B::SQL, &borrowed).await?;
-    rows.sort_by_key(place);
-    let mut rest = rows.as_slice();
-    let answers = asked.iter().zip(0..).map(|(asked, number)| {
-        let (of_it, others) = rest.split_at(rest.partition_point(|row| place(row) <= number));
-        rest = others;
-        B::answer(asked, of_it)
-    });
-    Ok(answers.collect())
-}
-
-fn place(row: &Row) -> i64 {
-    row.get(0)
+    let mut of_each: Vec<Vec<Row>> = asked.iter().map(|_| Vec::new()).collect();
+    for row in pool.rows(B::SQL, &borrowed).await? {
+        let place = usize::try_from(row.get::<_, i64>(0)).unwrap_or(usize::MAX);
+        if let Some(rows) = of_each.get_mut(place) {
+            rows.push(row);
+        }
+    }
+    Ok(of_each)
 }
 
 /// The places of questions.

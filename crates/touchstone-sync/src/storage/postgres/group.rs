@@ -3,6 +3,7 @@
 //! to write, or wait for a row that another session has. No two groups have a user in common, so none waits for a row that the other has.
 
 use super::lease::Pool;
+use super::pace::Pace;
 use super::upload::{Answer, Asked, uploads, uploads_in_turn};
 use super::{ANSWERS_WITHIN, ATTEMPTS, CONNECTION_WITHIN, failed, is_lost_to_another, pause, silent};
 use crate::clock::ServiceTime;
@@ -15,9 +16,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use metrics::histogram;
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
-use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 
 /// Uploads that may wait. The next one is told to come again.
 pub(crate) const QUEUE: usize = 1024;
@@ -30,9 +30,6 @@ const GROUP: usize = 128;
 
 /// Uploads that wait from which on a second group begins beside the first, if they are as many as the first one's users.
 const MANY: usize = 4;
-
-/// How long all groups that are under way are so until another begins beside them, however few uploads wait. Most take a millisecond.
-const SLOW_AFTER: Duration = Duration::from_millis(5);
 
 /// Groups that are under way at the same time, at most.
 const GROUPS: usize = 4;
@@ -78,7 +75,7 @@ impl Writer {
     /// Stores an upload, and returns when it is committed. One whose device has lost its right, which is remembered, is given back.
     pub(super) async fn upload(&self, asked: Asked, room: Option<OwnedSemaphorePermit>) -> Result<Tried> {
         let (answer, answered) = oneshot::channel();
-        let place = self.places.try_take(asked.client.account, 1, QUEUE, OF_USER).ok_or(Error::Busy)?;
+        let place = self.places.take_one(asked.client.account, QUEUE, OF_USER).map_err(|_| Error::Busy)?;
         let waiting = Waiting { asked, answer, room, _place: place };
         self.queue.send(waiting).map_err(|_| ended())?;
         // Behind groups that the database does not answer it waits as long as for one.
@@ -121,32 +118,24 @@ impl Groups {
     async fn work(&self, mut queue: mpsc::UnboundedReceiver<Waiting>, most: usize) {
         let (mut waiting, mut is_open) = (Vec::new(), true);
         let (mut users, mut under_way) = (HashSet::new(), FuturesUnordered::new());
-        // When the groups that are under way began, and whether each has been under way for long.
-        let (mut begun, mut are_slow): (Vec<Instant>, bool) = (Vec::new(), true);
+        let mut pace = Pace::of(most);
         loop {
-            let slow_at = begun.iter().max().map_or_else(Instant::now, |newest| *newest + SLOW_AFTER);
             tokio::select! {
                 received = queue.recv_many(&mut waiting, QUEUE), if is_open => is_open = received > 0,
                 Some((ended, began)) = under_way.next() => {
                     users = users.difference(&ended).copied().collect();
-                    begun.retain(|other| *other != began);
+                    pace.end(began);
                 }
-                () = sleep_until(slow_at), if !are_slow => {}
+                () = pace.slowed(), if pace.under_way() > 0 => {}
                 else => return,
             }
             // Whoever was told to come again repeats it.
             waiting.retain(|waiting: &Waiting| !waiting.answer.is_closed());
-            are_slow = begun.iter().all(|begun| begun.elapsed() >= SLOW_AFTER);
-            if begun.len() < most
-                && (are_slow || (begun.len() == 1 && waiting.len() >= MANY.max(users.len())))
-            {
+            if pace.may_begin(pace.under_way() == 1 && waiting.len() >= MANY.max(users.len())) {
                 let group = next_group(&mut waiting, &users);
                 if !group.is_empty() {
-                    let now = Instant::now();
                     users.extend(group.iter().map(Waiting::user));
-                    begun.push(now);
-                    are_slow = false;
-                    under_way.push(self.write(group, now));
+                    under_way.push(self.write(group, pace.begin()));
                 }
             }
         }

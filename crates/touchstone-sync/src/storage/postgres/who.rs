@@ -34,7 +34,7 @@ impl Batch for Who {
         vec![Box::new(places(asked)), Box::new(hashes), Box::new(names), Box::new(nows)]
     }
 
-    fn answer(_: &Named, rows: &[Row]) -> Self::Answer {
+    fn answer(_: Named, rows: &[Row]) -> Self::Answer {
         let row = rows.first()?;
         let account = Account { user: number(row.get(1)) };
         let device = row.get::<_, Option<i64>>(2).map(|device| Client { account, device: number(device) });
@@ -59,7 +59,7 @@ impl Batch for Devices {
         vec![Box::new(places(asked)), Box::new(names)]
     }
 
-    fn answer(_: &String, rows: &[Row]) -> Option<Client> {
+    fn answer(_: String, rows: &[Row]) -> Option<Client> {
         let row = rows.first()?;
         let account = Account { user: number(row.get(1)) };
         Some(Client { account, device: number(row.get(2)) })

@@ -1,0 +1,59 @@
+//! When a group of requests goes to the database beside those that are under way. While one is, others wait and become the next, which costs less
+//! than two small ones beside each other. But no request waits for long behind a group that has much to do, or that waits for another session.
+
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until};
+
+/// How long all groups that are under way are so until another may begin beside them. Most take a millisecond.
+const SLOW_AFTER: Duration = Duration::from_millis(5);
+
+/// The groups that are under way.
+pub(super) struct Pace {
+    /// When each began.
+    begun: Vec<Instant>,
+    most: usize,
+}
+
+impl Pace {
+    /// Of groups of which `most` at most are under way at the same time.
+    pub(super) fn of(most: usize) -> Pace {
+        Pace { begun: Vec::with_capacity(most), most }
+    }
+
+    /// How many are under way.
+    pub(super) fn under_way(&self) -> usize {
+        self.begun.len()
+    }
+
+    /// Whether another group may begin now: none is under way, all are slow, or those that wait are enough for one.
+    pub(super) fn may_begin(&self, are_enough: bool) -> bool {
+        self.begun.len() < self.most && (are_enough || self.slow_at() <= Some(Instant::now()))
+    }
+
+    /// Notes that a group begins now.
+    pub(super) fn begin(&mut self) -> Instant {
+        let now = Instant::now();
+        self.begun.push(now);
+        now
+    }
+
+    /// Notes that the group has ended that began then.
+    pub(super) fn end(&mut self, began: Instant) {
+        if let Some(place) = self.begun.iter().position(|other| *other == began) {
+            self.begun.swap_remove(place);
+        }
+    }
+
+    /// Ends when all that are under way have become slow, and never where they are so already.
+    pub(super) async fn slowed(&self) {
+        match self.slow_at().filter(|at| *at > Instant::now()) {
+            Some(at) => sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// When all that are under way are slow; none where there is none.
+    fn slow_at(&self) -> Option<Instant> {
+        self.begun.iter().max().map(|newest| *newest + SLOW_AFTER)
+    }
+}
