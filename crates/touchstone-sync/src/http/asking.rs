@@ -33,8 +33,8 @@ pub(super) enum Asker {
     Remembered(Unchecked),
 }
 
-/// A device that is remembered and whose right is not found out yet. If its client goes away while its body comes, the device is forgotten, and
-/// its token doubted: so one that has lost its right may begin bodies until the first of them has ended, and not again.
+/// A device that is remembered and whose right is not found out yet. If its client goes away while its body comes, or the storage cannot say now, the
+/// device is forgotten, and its token doubted: so one that has lost its right may begin bodies until the first of them has ended, and not again.
 pub(super) struct Unchecked {
     remembered: Remembered,
     headers: HeaderMap,
@@ -82,11 +82,6 @@ impl Unchecked {
         self.is_checked = true;
         self.app.presence.asks(self.remembered.client());
         self.remembered.client()
-    }
-
-    /// The storage cannot say whether the device has its right now.
-    pub(super) fn leave(mut self) {
-        self.is_checked = true;
     }
 
     /// The device of the request's headers, looked up.

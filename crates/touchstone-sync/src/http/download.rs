@@ -59,6 +59,21 @@ fn malformed(error: &QueryRejection) -> Problem {
     Problem::new(Kind::Malformed, format!("the query is not as it has to be: {words}"))
 }
 
+/// What is asked for.
+fn read(wanted: Result<Query<Wanted>, QueryRejection>) -> Result<change::Download, Problem> {
+    let Query(wanted) = wanted.map_err(|error| malformed(&error))?;
+    let Wanted { cursor, limit, others, history } = wanted;
+    match u32::try_from(limit) {
+        Ok(limit) if (1..=PAGE_MAX).contains(&limit) => {
+            Ok(change::Download { cursor, limit, others, history })
+        }
+        _ => {
+            let detail = format!("`limit` is {limit}, and a page has 1 to {PAGE_MAX} versions");
+            Err(Problem::new(Kind::Malformed, detail))
+        }
+    }
+}
+
 /// The page, and the device that it is given to.
 async fn page_of(
     app: &App,
@@ -78,10 +93,7 @@ async fn page_of(
                     device.confirm();
                     return Err(error.into());
                 }
-                Err(error) => {
-                    device.leave();
-                    return Err(error.into());
-                }
+                Err(error) => return Err(error.into()),
             }
             let client = device.look_up().await?;
             // The device may be another user's by now, so its limits are checked too. For the same user the request counts twice, once.
@@ -112,14 +124,11 @@ pub(super) async fn download(
     asker: Asker,
     wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Result<Response, Problem> {
-    let Query(wanted) = wanted.map_err(|error| malformed(&error))?;
-    let Wanted { cursor, limit, others, history } = wanted;
-    let limit =
-        u32::try_from(limit).ok().filter(|limit| (1..=PAGE_MAX).contains(limit)).ok_or_else(|| {
-            let detail = format!("`limit` is {limit}, and a page has 1 to {PAGE_MAX} versions");
-            Problem::new(Kind::Malformed, detail)
-        })?;
-    let (client, page) = page_of(&app, asker, change::Download { cursor, limit, others, history }).await?;
+    let download = match read(wanted) {
+        Ok(download) => download,
+        Err(problem) => return asker.check().await.and(Err(problem)),
+    };
+    let (client, page) = page_of(&app, asker, download).await?;
     app.presence.was_given(client, page.cursor);
     let changes = page.versions.into_iter().map(Into::into).collect();
     Ok(counted(&app, client.account(), &Page { changes, cursor: page.cursor, more: page.more }))

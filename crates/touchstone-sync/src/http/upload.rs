@@ -147,10 +147,7 @@ async fn stored(
             device.confirm();
             Err(error.into())
         }
-        Err(error) => {
-            device.leave();
-            Err(error.into())
-        }
+        Err(error) => Err(error.into()),
     }
 }
 

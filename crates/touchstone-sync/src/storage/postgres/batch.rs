@@ -91,6 +91,7 @@ async fn work<B: Batch>(pool: Pool, mut queue: mpsc::Receiver<Waiting<B>>, most:
             () = pace.slowed(), if pace.under_way() > 0 => {}
             else => return,
         }
+        pace.look();
         waiting.retain(|waiting: &Waiting<B>| !waiting.answer.is_closed());
         if !waiting.is_empty() && pace.may_begin(waiting.len() == B::MOST) {
             gather(&mut queue, &mut waiting, last).await;

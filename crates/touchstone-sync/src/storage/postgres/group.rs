@@ -5,7 +5,9 @@
 use super::lease::Pool;
 use super::pace::Pace;
 use super::upload::{Answer, Asked, uploads, uploads_in_turn};
-use super::{ANSWERS_WITHIN, ATTEMPTS, CONNECTION_WITHIN, failed, is_lost_to_another, pause, silent};
+use super::{
+    ANSWERS_WITHIN, ATTEMPTS, CONNECTION_WITHIN, failed, is_lost_to_another, number, pause, signed, silent,
+};
 use crate::clock::ServiceTime;
 use crate::shares::{Share, Shares};
 use crate::storage::gather::GROUP_BYTES;
@@ -33,6 +35,10 @@ const MANY: usize = 4;
 
 /// Groups that are under way at the same time, at most.
 const GROUPS: usize = 4;
+
+/// The users whose rows another session has.
+const LOCKED: &str = "with free as (select id from sync_user where id = any($1) for update skip locked) \
+    select id from sync_user where id = any($1) and id not in (select id from free)";
 
 /// An upload that waits.
 struct Waiting {
@@ -129,6 +135,7 @@ impl Groups {
                 () = pace.slowed(), if pace.under_way() > 0 => {}
                 else => return,
             }
+            pace.look();
             // Whoever was told to come again repeats it.
             waiting.retain(|waiting: &Waiting| !waiting.answer.is_closed());
             if pace.may_begin(pace.under_way() == 1 && waiting.len() >= MANY.max(users.len())) {
@@ -151,17 +158,20 @@ impl Groups {
         (users, began)
     }
 
-    /// Commits a group. Where one may have failed for all, each is tried alone, so that what one cannot have, the others have; and of a user whose
-    /// row another process has, one alone. That ends where the database is away, and so does the group: what may have been stored is not stored
-    /// again.
+    /// Commits a group. Where another session has the rows of users, these are told to come again, and the rest is committed without them. Where one
+    /// may have failed for all, each is tried alone, so that what one cannot have, the others have; and of a user whose row was taken meanwhile,
+    /// one alone. That ends where the database is away, and so does the group: what may have been stored is not stored again.
     async fn commit(&self, group: Vec<Waiting>) {
         let (asked, waiting): (Vec<Asked>, Vec<_>) =
             group.into_iter().map(|waiting| (waiting.asked, (waiting.answer, waiting.room))).unzip();
         let mut answers = vec![None; asked.len()];
-        let failed = self.together(&asked, &mut answers).await.err();
+        let mut locked = HashSet::new();
+        let mut failed = self.together(&asked, &mut answers, &locked).await.err();
+        if asked.len() > 1 && matches!(failed, Some(Error::Busy)) {
+            failed = self.without_locked(&asked, &mut answers, &mut locked).await.err();
+        }
         let mut is_away = matches!(failed, Some(Error::Away));
         let mut failed = failed.filter(|_| asked.len() == 1);
-        let mut locked = HashSet::new();
         for ((asked, answer), (told, room)) in asked.into_iter().zip(answers).zip(waiting) {
             let answer = match answer {
                 Some(answer) => Ok(answer),
@@ -185,7 +195,7 @@ impl Groups {
 
     async fn alone(&self, asked: &Asked) -> Result<Answer> {
         let mut answer = [None];
-        self.together(std::slice::from_ref(asked), &mut answer).await?;
+        self.together(std::slice::from_ref(asked), &mut answer, &HashSet::new()).await?;
         let [answer] = answer;
         answer.ok_or(Error::Busy)
     }
@@ -197,11 +207,32 @@ impl Groups {
         Ok(Tried::Stored(uploaded))
     }
 
-    /// Stores a group, and puts each answer in its place. Where it fails, those without an answer have written nothing.
-    async fn together(&self, asked: &[Asked], answers: &mut [Option<Answer>]) -> Result<()> {
+    /// Stores a group but for the users whose rows another session has now, and tells these.
+    async fn without_locked(
+        &self,
+        asked: &[Asked],
+        answers: &mut [Option<Answer>],
+        locked: &mut HashSet<u64>,
+    ) -> Result<()> {
+        let users: Vec<i64> = asked.iter().map(|asked| signed(asked.client.account.user)).collect();
+        let rows = self.pool.rows(LOCKED, &[&users]).await?;
+        locked.extend(rows.iter().map(|row| number(row.get(0))));
+        self.together(asked, answers, locked).await
+    }
+
+    /// Stores a group but for users that are locked, and puts each answer in its place. Where it fails, those without an answer have written nothing.
+    async fn together(
+        &self,
+        asked: &[Asked],
+        answers: &mut [Option<Answer>],
+        locked: &HashSet<u64>,
+    ) -> Result<()> {
+        let is_open = |place: usize, answers: &[Option<Answer>]| {
+            answers[place].is_none() && !locked.contains(&asked[place].client.account.user)
+        };
         histogram!("touchstone_sync_group_uploads").record(u32::try_from(asked.len()).unwrap_or(u32::MAX));
         for attempt in 1..=ATTEMPTS {
-            let open: Vec<usize> = (0..asked.len()).filter(|place| answers[*place].is_none()).collect();
+            let open: Vec<usize> = (0..asked.len()).filter(|place| is_open(*place, answers)).collect();
             if open.is_empty() {
                 return Ok(());
             }
@@ -211,9 +242,9 @@ impl Groups {
                 None => tokio::time::sleep(pause(attempt)).await,
             }
         }
-        match answers.iter().all(Option::is_some) {
-            true => Ok(()),
-            false => Err(Error::Busy),
+        match (0..asked.len()).any(|place| is_open(place, answers)) {
+            true => Err(Error::Busy),
+            false => Ok(()),
         }
     }
 

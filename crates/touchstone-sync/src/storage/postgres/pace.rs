@@ -12,12 +12,19 @@ pub(super) struct Pace {
     /// When each began.
     begun: Vec<Instant>,
     most: usize,
+    /// The moment that all is decided by: a group that becomes slow behind it wakes the task.
+    now: Instant,
 }
 
 impl Pace {
     /// Of groups of which `most` at most are under way at the same time.
     pub(super) fn of(most: usize) -> Pace {
-        Pace { begun: Vec::with_capacity(most), most }
+        Pace { begun: Vec::with_capacity(most), most, now: Instant::now() }
+    }
+
+    /// Looks at the clock: once each time that the task wakes.
+    pub(super) fn look(&mut self) {
+        self.now = Instant::now();
     }
 
     /// How many are under way.
@@ -27,14 +34,13 @@ impl Pace {
 
     /// Whether another group may begin now: none is under way, all are slow, or those that wait are enough for one.
     pub(super) fn may_begin(&self, are_enough: bool) -> bool {
-        self.begun.len() < self.most && (are_enough || self.slow_at() <= Some(Instant::now()))
+        self.begun.len() < self.most && (are_enough || self.slow_at() <= Some(self.now))
     }
 
     /// Notes that a group begins now.
     pub(super) fn begin(&mut self) -> Instant {
-        let now = Instant::now();
-        self.begun.push(now);
-        now
+        self.begun.push(self.now);
+        self.now
     }
 
     /// Notes that the group has ended that began then.
@@ -44,9 +50,9 @@ impl Pace {
         }
     }
 
-    /// Ends when all that are under way have become slow, and never where they are so already.
+    /// Ends when all that are under way have become slow, and never where they were so at the last look.
     pub(super) async fn slowed(&self) {
-        match self.slow_at().filter(|at| *at > Instant::now()) {
+        match self.slow_at().filter(|at| *at > self.now) {
             Some(at) => sleep_until(at).await,
             None => std::future::pending().await,
         }
@@ -55,5 +61,32 @@ impl Pace {
     /// When all that are under way are slow; none where there is none.
     fn slow_at(&self) -> Option<Instant> {
         self.begun.iter().max().map(|newest| *newest + SLOW_AFTER)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::task::Poll;
+
+    /// Found by an attacker: the clock was read twice, and a group that became slow between the two was never told to be.
+    #[tokio::test]
+    async fn a_group_that_becomes_slow_after_the_look_wakes_the_task() {
+        let mut pace = Pace::of(2);
+        pace.now -= Duration::from_secs(1);
+        assert!(pace.may_begin(false), "none is under way");
+        let began = pace.begin();
+        pace.now += SLOW_AFTER - Duration::from_nanos(1);
+        assert!(!pace.may_begin(false) && pace.may_begin(true));
+        // By the clock it has been slow for long.
+        pace.slowed().await;
+        pace.look();
+        assert!(pace.may_begin(false));
+        // That was seen: no task turns round and round.
+        assert_eq!(futures_util::poll!(std::pin::pin!(pace.slowed())), Poll::Pending);
+        pace.begin();
+        assert!(!pace.may_begin(true), "as many as may be");
+        pace.end(began);
+        assert_eq!(pace.under_way(), 1);
     }
 }

@@ -5,9 +5,10 @@
 use super::batch::{Batch, Batcher, Parameters, places};
 use super::lease::Pool;
 use super::rights::{Grounds, Rights, has_right};
-use super::{PAGE_BYTES, number, signed, version};
+use super::{ANSWERS_WITHIN, CONNECTION_WITHIN, PAGE_BYTES, number, signed, silent, version};
 use crate::change::{Download, Page, Version};
 use crate::storage::{Client, Refusal, Result, check_cursor, page_of};
+use tokio::time::timeout;
 use tokio_postgres::Row;
 
 /// Versions that are looked at for one page where the device's own are left out, of which a device may have a million: no request takes the
@@ -41,10 +42,14 @@ impl Pages {
 
     /// The page that is asked for.
     pub(super) async fn read(&self, asked: Asked) -> Result<Answer> {
-        match self.small.ask(asked).await? {
-            Read::Whole(answer) => Ok(answer),
-            Read::Not(asked) => self.others.ask(asked).await,
-        }
+        let read = async {
+            match self.small.ask(asked).await? {
+                Read::Whole(answer) => Ok(answer),
+                Read::Not(asked) => self.others.ask(asked).await,
+            }
+        };
+        // Both together take no longer than one may.
+        timeout(CONNECTION_WITHIN + ANSWERS_WITHIN, read).await.unwrap_or_else(|_| Err(silent()))
     }
 }
 
