@@ -367,6 +367,8 @@ pub fn nobody_is_answered_without_a_token_that_is_valid(place: &Place) {
         device.post("/v1/sync/delta", &json!({"changes": [{"id": "a", "data": "1"}]})).0
     };
     assert_eq!([stored(&phone), stored(&phone), stored(&tablet)], [200; 3], "looked up, and found again");
+    let second = service.token("ada");
+    assert_eq!([as_whom(&second, "tablet"), as_whom(&second, "tablet")], [200; 2], "as well");
     let eve = service.token("eve");
     assert_eq!(as_whom(&eve, "phone"), 401, "another user's device is none of hers");
     let listed = program()
@@ -375,12 +377,17 @@ pub fn nobody_is_answered_without_a_token_that_is_valid(place: &Place) {
         .output()
         .unwrap();
     let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
-    let name = listed[0]["name"].as_str().unwrap();
-    let revoked = program().args(["token", "revoke", name, "--store"]).arg(&place.store).status().unwrap();
-    assert!(revoked.success());
+    for listed in listed.as_array().unwrap() {
+        let name = listed["name"].as_str().unwrap();
+        let revoked =
+            program().args(["token", "revoke", name, "--store"]).arg(&place.store).status().unwrap();
+        assert!(revoked.success());
+    }
     assert_eq!(stored(&phone), 401, "at once");
     let broken = tablet.send("/v1/sync/delta", b"{", &[]).unwrap().0;
     assert_eq!(broken, 401, "whoever may not ask is not told what is wrong with a body");
+    let asking = Device { service: &service, token: second, device: "tablet".into() };
+    assert_eq!(asking.get("/v1/sync/delta?limit=0").0, 401, "nor what is wrong with a query");
     assert_eq!(as_whom(&token, "phone"), 401);
     let kept = place.bytes();
     let is_kept = |text: &[u8]| kept.windows(text.len()).any(|part| part == text);
