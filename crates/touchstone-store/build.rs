@@ -1,7 +1,7 @@
 //! Compiles the engine: SQLite3 Multiple Ciphers, which is SQLite with encrypted pages, with the options of this store.
 
 /// A file without a key is a plain SQLite file, so one build serves both.
-const OPTIONS: [&str; 19] = [
+const OPTIONS: [&str; 25] = [
     // One thread at a time uses a connection, and connections share only the file.
     "SQLITE_THREADSAFE=2",
     "SQLITE_DEFAULT_MEMSTATUS=0",
@@ -26,6 +26,13 @@ const OPTIONS: [&str; 19] = [
     "SQLITE_ENABLE_MATH_FUNCTIONS",
     "SQLITE_ENABLE_COLUMN_METADATA",
     "HAVE_ISNAN",
+    // Of the ciphers, the two that a store can be opened with; the engine wants one of them as its default.
+    "HAVE_CIPHER_AES_128_CBC=0",
+    "HAVE_CIPHER_AES_256_CBC=0",
+    "HAVE_CIPHER_CHACHA20=0",
+    "HAVE_CIPHER_RC4=0",
+    "HAVE_CIPHER_ASCON128=0",
+    "CODEC_TYPE=CODEC_TYPE_AEGIS",
 ];
 
 /// Turns off the engine's own allocators: they hand out parts of one block, in which a sanitizer sees no mistakes.
