@@ -17,7 +17,7 @@ TESTED := --target-dir $(CURDIR)/target
 PYTHON_TARGET := $(CURDIR)/target/python
 # Drivers and packages that tests build to run them once are not optimised: most of their time would be that of compiling. What the lab
 # builds to measure it is, as its manifest says.
-UNOPTIMISED := CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+UNOPTIMISED := CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=2
 
 .PHONY: help bench test serve sync fio mutations sanitize simulator tools tools-python tools-cpp tools-java tools-go tools-sanitize browser build format lint unit targets hand-offs kits kits-cpp kits-java kits-go python clean
 

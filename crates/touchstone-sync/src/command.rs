@@ -181,7 +181,7 @@ impl Cli {
             Command::Admin(admin) => admin.run(),
             Command::Backup(backup) => backup.run(),
             Command::Restore(restore) => restore.run(),
-            Command::Openapi => print(&crate::http::openapi().to_pretty_json()?),
+            Command::Openapi => print(crate::http::OPENAPI.trim_end()),
             Command::Completions { shell } => {
                 clap_complete::generate(
                     shell,

@@ -4,6 +4,7 @@ mod answer;
 mod asking;
 pub(crate) mod body;
 mod devices;
+mod document;
 mod download;
 mod full;
 mod health;
@@ -17,6 +18,9 @@ mod upload;
 pub(crate) mod watch;
 
 pub use answer::Version;
+pub use document::OPENAPI;
+#[cfg(feature = "openapi")]
+pub use document::made as openapi;
 pub use origins::{Origin, allowing};
 pub(crate) use register::check_name;
 pub use surroundings::surrounded;
@@ -29,15 +33,12 @@ use crate::shares::Shares;
 use crate::storage::{Account, Client, Storage};
 use axum::Router;
 use axum::http::{HeaderName, Method, Uri};
+use axum::routing::{get, post};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use utoipa::OpenApi;
-use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 /// The header that names the device, of a browser's question whether it may be sent.
 const DEVICE: HeaderName = HeaderName::from_static(crate::identity::DEVICE);
@@ -66,29 +67,6 @@ pub struct App {
     pub(crate) ending: CancellationToken,
     /// The streams that have left their connections.
     pub(crate) streaming: TaskTracker,
-}
-
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "touchstone-sync",
-        description = "Devices of one user upload changes of objects, and download those of the user's other devices.",
-        license(name = "MIT OR Apache-2.0")
-    ),
-    modifiers(&Bearer),
-    security(("token" = []))
-)]
-struct Document;
-
-/// How a request says who asks.
-struct Bearer;
-
-impl utoipa::Modify for Bearer {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let components = document.components.get_or_insert_default();
-        let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
-        components.add_security_scheme("token", scheme);
-    }
 }
 
 impl App {
@@ -168,31 +146,17 @@ impl App {
     }
 }
 
-fn described() -> OpenApiRouter<Arc<App>> {
-    let mut router = OpenApiRouter::with_openapi(Document::openapi())
-        .routes(routes!(register::register))
-        .routes(routes!(upload::upload, download::download))
-        .routes(routes!(full::full))
-        .routes(routes!(watch::watch))
-        .routes(routes!(devices::devices))
-        .routes(routes!(health::alive))
-        .routes(routes!(health::ready));
-    upload::describe(router.get_openapi_mut());
-    router
-}
-
-/// The OpenAPI document, made from the code.
-pub fn openapi() -> utoipa::openapi::OpenApi {
-    described().split_for_parts().1
-}
-
-/// Every path of the service.
+/// Every path of the service. The OpenAPI document has those of its interface.
 pub fn router(app: App) -> Router {
-    let (router, document) = described().split_for_parts();
-    let document = axum::Json(document);
-    let router =
-        router.route("/v1/openapi.json", axum::routing::get(move || async move { document.clone() }));
-    router
+    Router::new()
+        .route("/v1/clients", post(register::register))
+        .route("/v1/sync/delta", post(upload::upload).get(download::download))
+        .route("/v1/sync/full", get(full::full))
+        .route("/v1/sync/watch", get(watch::watch))
+        .route("/v1/devices", get(devices::devices))
+        .route("/health/live", get(health::alive))
+        .route("/health/ready", get(health::ready))
+        .route("/v1/openapi.json", get(async || answer::json(OPENAPI)))
         .merge(page::files())
         .fallback(no_path)
         .method_not_allowed_fallback(no_method)

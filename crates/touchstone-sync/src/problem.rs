@@ -4,7 +4,6 @@ use crate::storage::{Error, Refusal};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use utoipa::ToSchema;
 
 /// Seconds after which a client may ask again that was told so.
 const RETRY_AFTER: &str = "1";
@@ -13,7 +12,8 @@ const RETRY_AFTER: &str = "1";
 pub(crate) const DETAIL_BYTES_MAX: usize = 1_000;
 
 /// What went wrong, and what to do about it.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Problem {
     /// Which problem it is, as a path of this service: `/problems/cursor-lost`.
     #[serde(rename = "type")]

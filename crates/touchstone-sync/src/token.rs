@@ -4,7 +4,6 @@
 use anyhow::Context;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// What every token begins with, so that a leaked one is found by those who look for secrets.
@@ -48,7 +47,7 @@ impl Token {
 impl TokenHash {
     /// Of a token's words, as a client sent them.
     pub fn of(words: &str) -> TokenHash {
-        TokenHash(Sha256::digest(words.as_bytes()).into())
+        TokenHash(hmac_sha256::Hash::hash(words.as_bytes()))
     }
 
     /// Its bytes.

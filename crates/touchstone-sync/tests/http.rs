@@ -96,7 +96,13 @@ fn a_service_that_cannot_begin_says_why() {
         (vec!["serve", "--log", "info,touchstone_sync[span]=debug", "--store", store], 64, "--log"),
         (vec!["token", "revoke", "nothing", "--store", store], 64, "there is no token"),
         (vec!["token", "create", "--user", " ", "--store", store], 64, "user's name"),
-        (vec!["token", "create", "--user", "ada", "--expires=-1h", "--store", store], 64, "no time to come"),
+        (vec!["token", "create", "--user", "ada", "--expires=-1h", "--store", store], 64, "--expires"),
+        (vec!["token", "create", "--user", "ada", "--expires=0s", "--store", store], 64, "no time to come"),
+        (
+            vec!["token", "create", "--user", "ada", "--expires=9000y", "--store", store],
+            64,
+            "no time to come",
+        ),
     ] {
         let ended = program().args(&more).output().unwrap();
         let said = String::from_utf8_lossy(&ended.stderr);

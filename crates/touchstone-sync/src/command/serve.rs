@@ -9,10 +9,9 @@ use crate::serve::{LISTEN_WITHIN, Signals, serve};
 use crate::storage::Storage;
 use crate::tls::Tls;
 use crate::upkeep;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::Args;
 use futures_util::FutureExt;
-use jiff::SignedDuration;
 use std::io::{ErrorKind, IsTerminal};
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroU32;
@@ -49,7 +48,7 @@ pub(super) struct Serve {
     user_streams: usize,
     /// For how long deletions and names of changes are remembered, such as `2160h`: a device that was away for longer fetches everything
     #[arg(long, value_name = "TIME", default_value = REMEMBER, env = "TOUCHSTONE_SYNC_REMEMBER")]
-    remember: SignedDuration,
+    remember: humantime::Duration,
     /// The address and the port to tell metrics at, at the path `/metrics`; nowhere, unless said
     #[arg(long, value_name = "ADDRESS", hide = cfg!(not(feature = "prometheus")), env = "TOUCHSTONE_SYNC_METRICS")]
     metrics: Option<SocketAddr>,
@@ -120,9 +119,6 @@ fn levels(text: &str) -> Option<Targets> {
 impl Serve {
     pub(super) fn run(self) -> Result<()> {
         self.log()?;
-        let remember = Duration::try_from(self.remember);
-        let remember =
-            remember.map_err(|_| anyhow!("`--remember` is less than no time: give one such as `2160h`"))?;
         let runtime = self.runtime()?;
         let tls = match self.certificate.as_ref().zip(self.key.as_ref()) {
             Some((certificate, key)) => Some(runtime.block_on(Tls::read(certificate, key))?),
@@ -153,7 +149,7 @@ impl Serve {
         tracing::info!("serving {} on {scheme}://{}", self.kept.shown(), listening.local_addr()?);
         let served = runtime.block_on(async {
             let broken = tokio::spawn(end_when_broken(Arc::clone(&storage), app.clone()));
-            tokio::spawn(upkeep::forget(storage, remember));
+            tokio::spawn(upkeep::forget(storage, self.remember.into()));
             tokio::spawn(upkeep::trim(app.clone()));
             let served = serve(app, listening, tls, signals).await;
             match broken.now_or_never() {

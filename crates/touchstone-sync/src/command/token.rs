@@ -7,7 +7,10 @@ use crate::storage::Error;
 use crate::token;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Subcommand};
-use jiff::{SignedDuration, Timestamp};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// The first second of the year 10000, since 1970: RFC 3339 writes no year that is later.
+const YEAR_10000: i64 = 253_402_300_800;
 
 /// Make, list and revoke tokens
 #[derive(Debug, Subcommand)]
@@ -25,7 +28,7 @@ pub(super) struct Create {
     user: String,
     /// For how long it is valid, such as `720h`; without it, until it is revoked
     #[arg(long, value_name = "TIME")]
-    expires: Option<SignedDuration>,
+    expires: Option<humantime::Duration>,
     #[command(flatten)]
     kept: Kept,
 }
@@ -66,9 +69,12 @@ impl Create {
     async fn run(self) -> Result<()> {
         check_name("user", &self.user).map_err(|problem| anyhow!("{}", problem.detail()))?;
         let made = clock::seconds();
-        let expires = self.expires.map(|time| made.saturating_add(time.as_secs()));
-        if expires.is_some_and(|expires| expires <= made) {
-            bail!("`--expires` is no time to come: leave it out, or give one such as `720h`");
+        let expires =
+            self.expires.map(|time| made.saturating_add(i64::try_from(time.as_secs()).unwrap_or(i64::MAX)));
+        if expires.is_some_and(|expires| expires <= made || expires >= YEAR_10000) {
+            bail!(
+                "`--expires` is no time to come before the year 10000: leave it out, or give one such as `720h`"
+            );
         }
         let makes_store = self.kept.is_missing_file();
         let storage = self.kept.open().await?;
@@ -128,7 +134,9 @@ impl Revoke {
 }
 
 fn date(seconds: i64) -> Result<String> {
-    Ok(Timestamp::from_second(seconds).context("a token has a date that is none")?.to_string())
+    let since = Some(seconds).filter(|since| *since < YEAR_10000).and_then(|since| u64::try_from(since).ok());
+    let since = since.context("a token has a date that is none")?;
+    Ok(humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(since)).to_string())
 }
 
 /// An error of the storage, for whoever owns it.

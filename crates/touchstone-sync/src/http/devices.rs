@@ -10,10 +10,10 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Serialize;
 use std::sync::Arc;
-use utoipa::ToSchema;
 
 /// A user's devices.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub(super) struct Devices {
     /// The user.
     user: String,
@@ -24,7 +24,8 @@ pub(super) struct Devices {
 }
 
 /// A device, and what it has asked of this process of the service.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 struct Device {
     /// Its name.
     device: String,
@@ -55,13 +56,16 @@ impl Device {
 }
 
 /// The devices of the token's user. What they have done is known of this process alone, and since it began.
-#[utoipa::path(
-    get,
-    path = "/v1/devices",
-    responses(
-        (status = 200, description = "The devices", body = Devices),
-        (status = "4XX", description = "What is wrong with the request", body = Problem, content_type = "application/problem+json"),
-        (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
+#[cfg_attr(
+    feature = "openapi",
+    utoipa::path(
+        get,
+        path = "/v1/devices",
+        responses(
+            (status = 200, description = "The devices", body = Devices),
+            (status = "4XX", description = "What is wrong with the request", body = Problem, content_type = "application/problem+json"),
+            (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
+        )
     )
 )]
 pub(super) async fn devices(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, Problem> {

@@ -14,20 +14,20 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use utoipa::ToSchema;
 
 /// Which versions are wanted.
-#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub(super) struct Wanted {
     /// Those after this revision.
     #[serde(default, deserialize_with = "integer::in_query")]
-    #[param(format = "uint64", maximum = 18446744073709551615_u64)]
+    #[cfg_attr(feature = "openapi", param(format = "uint64", maximum = 18446744073709551615_u64))]
     cursor: u64,
     /// At most so many.
     #[serde(default = "page", deserialize_with = "integer::in_query")]
-    #[param(value_type = u32, minimum = 1, maximum = 1000, default = 100)]
+    #[cfg_attr(feature = "openapi", param(value_type = u32, minimum = 1, maximum = 1000, default = 100))]
     limit: u64,
     /// Only what other devices than the asking one have made.
     #[serde(default)]
@@ -38,7 +38,8 @@ pub(super) struct Wanted {
 }
 
 /// Versions by revision.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub(super) struct Page {
     /// The versions.
     changes: Vec<Version>,
@@ -107,16 +108,19 @@ async fn page_of(
 
 /// The user's objects that were changed after a cursor, in the user's order. A device that follows its cursor is given each change
 /// once; an object that was changed several times since is given once, with its newest state.
-#[utoipa::path(
-    get,
-    path = "/v1/sync/delta",
-    params(Wanted, ("x-client" = String, Header, description = "The device")),
-    responses(
-        (status = 200, description = "The versions", body = Page),
-        (status = 409, description = "The cursor is beyond the last revision, or of another history", body = Problem, content_type = "application/problem+json"),
-        (status = 410, description = "Deletions after the cursor are forgotten: fetch everything", body = Problem, content_type = "application/problem+json"),
-        (status = "4XX", description = "What is wrong with the request", body = Problem, content_type = "application/problem+json"),
-        (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
+#[cfg_attr(
+    feature = "openapi",
+    utoipa::path(
+        get,
+        path = "/v1/sync/delta",
+        params(Wanted, ("x-client" = String, Header, description = "The device")),
+        responses(
+            (status = 200, description = "The versions", body = Page),
+            (status = 409, description = "The cursor is beyond the last revision, or of another history", body = Problem, content_type = "application/problem+json"),
+            (status = 410, description = "Deletions after the cursor are forgotten: fetch everything", body = Problem, content_type = "application/problem+json"),
+            (status = "4XX", description = "What is wrong with the request", body = Problem, content_type = "application/problem+json"),
+            (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
+        )
     )
 )]
 pub(super) async fn download(

@@ -13,17 +13,16 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::Response;
 use futures_util::{Stream, StreamExt, stream};
-use serde::Serialize;
 use std::io::{Error, Write};
 use std::sync::Arc;
-use utoipa::ToSchema;
 
 /// Objects of one range: what a stream keeps in memory.
 const RANGE: u32 = 256;
 
 /// Every object of the user, and where to go on from.
-#[derive(Serialize, ToSchema)]
-#[allow(dead_code, reason = "it describes what is streamed, and is never whole in memory")]
+#[cfg(feature = "openapi")]
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "it describes what is streamed, and is never whole in memory")]
 pub(super) struct Everything {
     /// The objects, by revision; of deleted ones, none.
     changes: Vec<Version>,
@@ -42,14 +41,17 @@ enum Part {
 
 /// Every object of the device's user, by revision, with the cursor to go on from. An object that is changed while it is sent may be
 /// left out: it is in what follows the cursor.
-#[utoipa::path(
-    get,
-    path = "/v1/sync/full",
-    params(("x-client" = String, Header, description = "The device")),
-    responses(
-        (status = 200, description = "Every object", body = Everything),
-        (status = "4XX", description = "What is wrong with the request", body = Problem, content_type = "application/problem+json"),
-        (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
+#[cfg_attr(
+    feature = "openapi",
+    utoipa::path(
+        get,
+        path = "/v1/sync/full",
+        params(("x-client" = String, Header, description = "The device")),
+        responses(
+            (status = 200, description = "Every object", body = Everything),
+            (status = "4XX", description = "What is wrong with the request", body = Problem, content_type = "application/problem+json"),
+            (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
+        )
     )
 )]
 pub(super) async fn full(State(app): State<Arc<App>>, Asking(client): Asking) -> Result<Response, Problem> {

@@ -6,24 +6,30 @@ use axum::extract::State;
 use std::sync::Arc;
 
 /// The process answers.
-#[utoipa::path(
-    get,
-    path = "/health/live",
-    security(()),
-    responses((status = 200, description = "It answers", body = String, content_type = "text/plain"))
+#[cfg_attr(
+    feature = "openapi",
+    utoipa::path(
+        get,
+        path = "/health/live",
+        security(()),
+        responses((status = 200, description = "It answers", body = String, content_type = "text/plain"))
+    )
 )]
 pub(super) async fn alive() -> &'static str {
     "alive\n"
 }
 
 /// The storage can be read and written, and the service is not about to end.
-#[utoipa::path(
-    get,
-    path = "/health/ready",
-    security(()),
-    responses(
-        (status = 200, description = "It takes requests", body = String, content_type = "text/plain"),
-        (status = "5XX", description = "Why it takes none", body = Problem, content_type = "application/problem+json"),
+#[cfg_attr(
+    feature = "openapi",
+    utoipa::path(
+        get,
+        path = "/health/ready",
+        security(()),
+        responses(
+            (status = 200, description = "It takes requests", body = String, content_type = "text/plain"),
+            (status = "5XX", description = "Why it takes none", body = Problem, content_type = "application/problem+json"),
+        )
     )
 )]
 pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {

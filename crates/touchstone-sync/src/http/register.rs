@@ -12,23 +12,30 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use utoipa::ToSchema;
 
 /// A device of a user.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Registration {
     /// The user; the token says it too. Where that is another one, nothing is registered.
     #[serde(default)]
-    #[schema(min_length = 1, max_length = 256, pattern = "^[!-~]([ -~]*[!-~])?$")]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(min_length = 1, max_length = 256, pattern = "^[!-~]([ -~]*[!-~])?$")
+    )]
     user: Option<String>,
     /// The device's name, made by the device: no other of the user has it.
-    #[schema(min_length = 1, max_length = 256, pattern = "^[!-~]([ -~]*[!-~])?$")]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(min_length = 1, max_length = 256, pattern = "^[!-~]([ -~]*[!-~])?$")
+    )]
     device: String,
 }
 
 /// A device that is known now.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub(super) struct Registered {
     /// What the device sends as `x-client`.
     id: String,
@@ -39,14 +46,17 @@ pub(super) struct Registered {
 }
 
 /// Makes a device of the token's user known, and tells whose it is. One that is known stays as it is.
-#[utoipa::path(
-    post,
-    path = "/v1/clients",
-    request_body = Registration,
-    responses(
-        (status = 200, description = "The device is known", body = Registered),
-        (status = "4XX", description = "What is wrong with the request", body = Problem, content_type = "application/problem+json"),
-        (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
+#[cfg_attr(
+    feature = "openapi",
+    utoipa::path(
+        post,
+        path = "/v1/clients",
+        request_body = Registration,
+        responses(
+            (status = 200, description = "The device is known", body = Registered),
+            (status = "4XX", description = "What is wrong with the request", body = Problem, content_type = "application/problem+json"),
+            (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
+        )
     )
 )]
 pub(super) async fn register(

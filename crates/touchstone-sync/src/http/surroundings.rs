@@ -17,7 +17,7 @@ use tower::util::MapResponseLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::decompression::RequestDecompressionLayer;
-use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
+use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
 
 /// Bytes from which an answer is worth packing: what fits into a packet is not.
 const PACKED_FROM: u64 = 1_400;
@@ -47,7 +47,7 @@ const HEADERS: [(HeaderName, &str); 5] = [
 pub fn surrounded(router: Router, body_bytes: usize) -> Router {
     let packed = SizeAbove::new(PACKED_FROM).and(NotForContentType::SSE);
     router.layer((
-        SetRequestIdLayer::new(REQUEST_ID, MakeRequestUuid),
+        SetRequestIdLayer::new(REQUEST_ID, RandomId),
         PropagateRequestIdLayer::new(REQUEST_ID),
         MapResponseLayer::new(with_headers),
         from_fn(move |request, next| measured(bounded(request, body_bytes), next)),
@@ -56,6 +56,18 @@ pub fn surrounded(router: Router, body_bytes: usize) -> Router {
         CompressionLayer::new().compress_when(packed),
         MapResponseLayer::new(note_status),
     ))
+}
+
+/// Gives each request a UUID of random numbers, which nobody has to be unable to guess.
+#[derive(Clone, Copy)]
+struct RandomId;
+
+impl MakeRequestId for RandomId {
+    fn make_request_id<B>(&mut self, _: &Request<B>) -> Option<RequestId> {
+        let random = fastrand::u128(..).to_ne_bytes();
+        let id = uuid::Builder::from_random_bytes(random).into_uuid().to_string();
+        HeaderValue::try_from(id).ok().map(RequestId::new)
+    }
 }
 
 /// Adds those of [`HEADERS`] that a path has not set itself.

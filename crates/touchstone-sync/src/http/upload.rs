@@ -14,25 +14,22 @@ use crate::storage::{Client, Error, Tried};
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
-use utoipa::ToSchema;
-use utoipa::openapi::OpenApi;
-use utoipa::openapi::schema::{AllOfBuilder, Schema};
 
 /// Changes that are stored together, all or none, in their order.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Upload {
     /// At least one.
-    #[schema(min_items = 1, max_items = 1000)]
-    #[schema(value_type = Vec<Change>)]
+    #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 1000))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<Change>))]
     changes: Vec<Object<Change>>,
     /// Up to which revision the device has seen the user's changes. Versions of other devices beyond it are given back where this
     /// upload takes their place.
     #[serde(default, deserialize_with = "integer::revision")]
-    #[schema(format = "uint64", maximum = 18446744073709551615_u64)]
+    #[cfg_attr(feature = "openapi", schema(format = "uint64", maximum = 18446744073709551615_u64))]
     seen: u64,
     /// The history that the device's revisions are of.
     #[serde(default)]
@@ -40,11 +37,12 @@ pub(super) struct Upload {
 }
 
 /// An object's whole new state, or its end: `data`, or `deleted`.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Change {
     /// The object: 1 to 256 bytes of UTF-8.
-    #[schema(min_length = 1, max_length = 256, pattern = "^[^\\u0000]*$")]
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 256, pattern = "^[^\\u0000]*$"))]
     id: String,
     /// Its new state.
     #[serde(default)]
@@ -54,16 +52,17 @@ pub(super) struct Change {
     deleted: bool,
     /// The revision that the device changed, 0 for an object that it made. Where the object has another, nothing of the upload is stored.
     #[serde(default, deserialize_with = "integer::revision_or_null")]
-    #[schema(format = "uint64", maximum = 18446744073709551615_u64)]
+    #[cfg_attr(feature = "openapi", schema(format = "uint64", maximum = 18446744073709551615_u64))]
     base: Option<u64>,
     /// A name that the device made for this change, 1 to 256 bytes of UTF-8: what was stored under it is not stored again.
     #[serde(default)]
-    #[schema(min_length = 1, max_length = 256, pattern = "^[^\\u0000]*$")]
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 256, pattern = "^[^\\u0000]*$"))]
     change: Option<String>,
 }
 
 /// What became of the changes.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub(super) struct Uploaded {
     /// What other devices had stored, this one had not seen, and is no more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -74,33 +73,20 @@ pub(super) struct Uploaded {
     cursor: u64,
 }
 
-/// Adds to the document what a struct cannot say: a change has data, or it is a deletion.
-pub(super) fn describe(document: &mut OpenApi) {
-    let kinds = json!({"oneOf": [
-        {"type": "object", "required": ["data"], "properties": {
-            "data": {"type": "string"}, "deleted": {"type": "boolean", "enum": [false]},
-        }},
-        {"type": "object", "required": ["deleted"], "properties": {
-            "data": {"type": "null"}, "deleted": {"type": "boolean", "enum": [true]},
-        }},
-    ]});
-    let kinds: Schema = serde_json::from_value(kinds).expect("it is a schema");
-    let schemas = &mut document.components.get_or_insert_default().schemas;
-    let change = schemas.get_mut("Change").expect("uploads have changes");
-    *change = AllOfBuilder::new().item(change.clone()).item(kinds).into();
-}
-
 /// Stores changes of the device's user. An answer with status 200 says that they are kept.
-#[utoipa::path(
-    post,
-    path = "/v1/sync/delta",
-    params(("x-client" = String, Header, description = "The device")),
-    request_body = Upload,
-    responses(
-        (status = 200, description = "They are stored", body = Uploaded),
-        (status = 409, description = "An object is not at its base, or the history is another; nothing is stored", body = Problem, content_type = "application/problem+json"),
-        (status = "4XX", description = "What is wrong with the request", body = Problem, content_type = "application/problem+json"),
-        (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
+#[cfg_attr(
+    feature = "openapi",
+    utoipa::path(
+        post,
+        path = "/v1/sync/delta",
+        params(("x-client" = String, Header, description = "The device")),
+        request_body = Upload,
+        responses(
+            (status = 200, description = "They are stored", body = Uploaded),
+            (status = 409, description = "An object is not at its base, or the history is another; nothing is stored", body = Problem, content_type = "application/problem+json"),
+            (status = "4XX", description = "What is wrong with the request", body = Problem, content_type = "application/problem+json"),
+            (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
+        )
     )
 )]
 pub(super) async fn upload(

@@ -26,7 +26,6 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use utoipa::ToSchema;
 
 /// How often a stream says that it is there, so that nobody between closes it, and asks whether its token is valid yet: it goes on for no
 /// longer after the token has ended.
@@ -55,7 +54,8 @@ struct Watching {
 }
 
 /// An event of a stream, by its fields: tools that read the document check each event with it.
-#[derive(ToSchema)]
+#[cfg(feature = "openapi")]
+#[derive(utoipa::ToSchema)]
 #[schema(as = Event)]
 #[expect(dead_code, reason = "it describes what is sent as bytes")]
 struct Described {
@@ -67,14 +67,17 @@ struct Described {
 
 /// A stream of events `changes`, each with the user's last revision: one at once, and one whenever it has risen. Several changes may be
 /// one event. Where the stream ends, ask again and download. It ends within 15 seconds after its token.
-#[utoipa::path(
-    get,
-    path = "/v1/sync/watch",
-    params(("x-client" = String, Header, description = "The device")),
-    responses(
-        (status = 200, description = "`event: changes` with `data: {\"cursor\":7}`", body = Described, content_type = "text/event-stream"),
-        (status = "4XX", description = "What is wrong with the request", body = Problem, content_type = "application/problem+json"),
-        (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
+#[cfg_attr(
+    feature = "openapi",
+    utoipa::path(
+        get,
+        path = "/v1/sync/watch",
+        params(("x-client" = String, Header, description = "The device")),
+        responses(
+            (status = 200, description = "`event: changes` with `data: {\"cursor\":7}`", body = Described, content_type = "text/event-stream"),
+            (status = "4XX", description = "What is wrong with the request", body = Problem, content_type = "application/problem+json"),
+            (status = "5XX", description = "Why it cannot be done now", body = Problem, content_type = "application/problem+json"),
+        )
     )
 )]
 pub(super) async fn watch(

@@ -554,6 +554,21 @@ pub fn the_service_ends_when_it_is_asked_to_and_streams_end_with_it(place: &Plac
     assert_eq!(service.device(&token, "phone").follow(0).len(), 1, "and kept");
 }
 
+/// A stranger is told 401, or that what it asks is not there: nothing that the document leaves out is served, nor the other way round.
+fn assert_methods_are_those_that_are_served(service: &Service, paths: &Value) {
+    for (path, described) in paths.as_object().unwrap() {
+        for method in ["get", "post", "put", "patch", "delete"] {
+            let mut connection = TcpStream::connect(service.address.trim_start_matches("http://")).unwrap();
+            let asked = method.to_uppercase();
+            write!(connection, "{asked} {path} HTTP/1.1\r\nhost: sync\r\nconnection: close\r\n\r\n").unwrap();
+            let mut line = String::new();
+            BufReader::new(connection).read_line(&mut line).unwrap();
+            let is_served = !["404", "405"].iter().any(|status| line.contains(status));
+            assert_eq!(is_served, described.get(method).is_some(), "{method} {path}: {line}");
+        }
+    }
+}
+
 pub fn the_document_has_every_path_and_the_program_prints_it(place: &Place) {
     let service = place.service(&[]);
     let phone = service.device(&service.token("ada"), "phone");
@@ -566,6 +581,7 @@ pub fn the_document_has_every_path_and_the_program_prints_it(place: &Place) {
     {
         assert!(paths.iter().any(|known| *known == path), "{path}");
     }
+    assert_methods_are_those_that_are_served(&service, &served["paths"]);
     assert_eq!((phone.get("/health/live").0, phone.get("/health/ready").0), (200, 200));
     // Found by schemathesis: what the document allowed was refused, and what it forbade was taken.
     let schemas = &served["components"]["schemas"];
