@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// Uploads wait in one queue, of a file and before PostgreSQL, where other questions have a queue of the same length.
 const WAITING: usize = embedded::group::QUEUE;
-const _: () = assert!(postgres::group::QUEUE == WAITING);
+const _: () = assert!(postgres::group::QUEUE == WAITING && postgres::pages::OF_USER == OF_USER);
 const _: () = assert!(postgres::batch::QUEUE == WAITING && postgres::lease::WAITING_MAX == WAITING);
 
 /// Every problem: its type, its status, when it is told, and what a client does about it.
@@ -197,7 +197,11 @@ fn of_storages() -> Vec<Limit> {
     let told = Beyond::Told;
     vec![
         fixed("requests that wait in a queue before the storage", number(WAITING), told(Kind::Busy)),
-        fixed("uploads of one user of them, before PostgreSQL", number(OF_USER), told(Kind::Busy)),
+        fixed(
+            "uploads, or downloads, of one user of them, before PostgreSQL",
+            number(OF_USER),
+            told(Kind::Busy),
+        ),
         fixed("registrations and tokens that wait to be stored in a file", number(TURNS), told(Kind::Busy)),
         Limit {
             what: "connections to PostgreSQL",

@@ -6,6 +6,7 @@ mod rules;
 
 use axum::body::Body;
 use axum::http::Request;
+use futures_util::FutureExt;
 use proptest::test_runner::{Config, TestRunner};
 use rules::Shared;
 use rules::model::{asked, does_as_the_model};
@@ -389,6 +390,40 @@ fn users_whose_rows_are_locked_keep_nobody_of_their_group_waiting() {
         let (locked, stored) = tokio::join!(locked, upload(eves));
         assert!(locked.iter().all(|upload| matches!(upload, Err(Error::Busy))), "{locked:?}");
         assert_eq!(stored.unwrap().revisions, [1]);
+    });
+}
+
+/// Found by an attacker: downloads whose clients had gone kept their places while the database answered nothing, and one user could have all.
+#[test]
+fn downloads_that_nobody_waits_for_take_no_place_of_others() {
+    let Some(cluster) = cluster::shared() else { return };
+    let url = cluster.database().1;
+    runtime().block_on(async {
+        let storage = connect(&url).await;
+        let (adas, eves) =
+            (rules::device(&storage, "ada", "phone").await, rules::device(&storage, "eve", "phone").await);
+        let (other, speaking) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(speaking);
+        other.batch_execute("begin; lock table sync_object in access exclusive mode").await.unwrap();
+        let download = |client| Box::pin(storage.download(client, rules::after(0)));
+        for _ in 0..4 {
+            let all_wait = async {
+                loop {
+                    let mut waiting: Vec<_> = (0..1024).map(|_| download(adas)).collect();
+                    let refused = waiting.iter_mut().filter_map(FutureExt::now_or_never).count();
+                    // Of one user half of the places are, and another user has one.
+                    if refused == 512 && download(eves).now_or_never().is_none() {
+                        return;
+                    }
+                    // The task that asks the database sees that those of the round before have gone when it has its turn.
+                    drop(waiting);
+                    tokio::task::yield_now().await;
+                }
+            };
+            timeout(Duration::from_secs(10), all_wait).await.expect("places are free again at once");
+        }
+        other.batch_execute("rollback").await.unwrap();
+        assert_eq!(download(eves).await.unwrap().versions.len(), 0);
     });
 }
 

@@ -7,7 +7,8 @@ use crate::storage::{Error, Result};
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::panic::AssertUnwindSafe;
-use tokio::sync::{mpsc, oneshot};
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -47,31 +48,36 @@ pub(super) trait Batch: 'static {
 struct Waiting<B: Batch> {
     asked: B::Asked,
     answer: oneshot::Sender<Result<(B::Asked, Vec<Row>)>>,
+    /// Its place among those that wait.
+    _place: OwnedSemaphorePermit,
 }
 
 /// Gives questions of a kind to the task that asks the database.
 pub(super) struct Batcher<B: Batch> {
-    queue: mpsc::Sender<Waiting<B>>,
+    queue: mpsc::UnboundedSender<Waiting<B>>,
+    /// The places of those that wait.
+    places: Arc<Semaphore>,
 }
 
 impl<B: Batch> Clone for Batcher<B> {
     fn clone(&self) -> Batcher<B> {
-        Batcher { queue: self.queue.clone() }
+        Batcher { queue: self.queue.clone(), places: Arc::clone(&self.places) }
     }
 }
 
 impl<B: Batch> Batcher<B> {
     /// Starts the task, which ends when this is dropped.
     pub(super) fn start(pool: &Pool, connections: usize) -> Batcher<B> {
-        let (queue, waiting) = mpsc::channel(QUEUE);
+        let (queue, waiting) = mpsc::unbounded_channel();
         tokio::spawn(work::<B>(pool.clone(), waiting, STATEMENTS.min(connections)));
-        Batcher { queue }
+        Batcher { queue, places: Arc::new(Semaphore::new(QUEUE)) }
     }
 
     /// The answer to a question, from a moment after it was asked.
     pub(super) async fn ask(&self, asked: B::Asked) -> Result<B::Answer> {
         let (answer, answered) = oneshot::channel();
-        self.queue.try_send(Waiting { asked, answer }).map_err(|_| Error::Busy)?;
+        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| Error::Busy)?;
+        self.queue.send(Waiting { asked, answer, _place: place }).map_err(|_| Error::Busy)?;
         match timeout(CONNECTION_WITHIN + ANSWERS_WITHIN, answered).await {
             Ok(answered) => answered.unwrap_or(Err(Error::Busy)).map(|(asked, rows)| B::answer(asked, &rows)),
             Err(_) => Err(silent()),
@@ -80,23 +86,23 @@ impl<B: Batch> Batcher<B> {
 }
 
 /// Asks for what waits, as much at a time as one statement may, until nothing more can come.
-async fn work<B: Batch>(pool: Pool, mut queue: mpsc::Receiver<Waiting<B>>, most: usize) {
-    let (mut waiting, mut is_open, mut last) = (Vec::with_capacity(B::MOST), true, 0);
+async fn work<B: Batch>(pool: Pool, mut queue: mpsc::UnboundedReceiver<Waiting<B>>, most: usize) {
+    let (mut waiting, mut is_open, mut last) = (Vec::new(), true, 0);
     let (mut pace, mut under_way) = (Pace::of(most), FuturesUnordered::new());
     loop {
-        let room = B::MOST - waiting.len();
         tokio::select! {
-            received = queue.recv_many(&mut waiting, room), if is_open && room > 0 => is_open = received > 0,
+            received = queue.recv_many(&mut waiting, QUEUE), if is_open => is_open = received > 0,
             Some(began) = under_way.next() => pace.end(began),
             () = pace.slowed(), if pace.under_way() > 0 => {}
             else => return,
         }
         pace.look();
+        // However long the statements take, the places of clients that have gone are free at once.
         waiting.retain(|waiting: &Waiting<B>| !waiting.answer.is_closed());
-        if !waiting.is_empty() && pace.may_begin(waiting.len() == B::MOST) {
+        if !waiting.is_empty() && pace.may_begin(waiting.len() >= B::MOST) {
             gather(&mut queue, &mut waiting, last).await;
-            last = waiting.len();
-            let group = std::mem::replace(&mut waiting, Vec::with_capacity(B::MOST));
+            let group: Vec<_> = waiting.drain(..waiting.len().min(B::MOST)).collect();
+            last = group.len();
             under_way.push(answer(&pool, group, pace.begin()));
         }
     }
@@ -105,7 +111,7 @@ async fn work<B: Batch>(pool: Pool, mut queue: mpsc::Receiver<Waiting<B>>, most:
 /// Adds those that come until they are as many as the last ones were, but for a moment only: the service's other tasks, which read requests, have
 /// their turn. For one statement costs the database much less than two.
 async fn gather<B: Batch>(
-    queue: &mut mpsc::Receiver<Waiting<B>>,
+    queue: &mut mpsc::UnboundedReceiver<Waiting<B>>,
     waiting: &mut Vec<Waiting<B>>,
     last: usize,
 ) {
@@ -114,15 +120,14 @@ async fn gather<B: Batch>(
             return;
         }
         tokio::task::yield_now().await;
-        let room = B::MOST - waiting.len();
-        waiting.extend(std::iter::from_fn(|| queue.try_recv().ok()).take(room));
+        waiting.extend(std::iter::from_fn(|| queue.try_recv().ok()));
     }
 }
 
 /// Answers a group; returns when it began.
 async fn answer<B: Batch>(pool: &Pool, group: Vec<Waiting<B>>, began: Instant) -> Instant {
     let (asked, told): (Vec<_>, Vec<_>) =
-        group.into_iter().map(|Waiting { asked, answer }| (asked, answer)).unzip();
+        group.into_iter().map(|waiting| (waiting.asked, waiting.answer)).unzip();
     // A panic is a mistake of the service. Those of the group are told to come again; the others go on.
     let read = AssertUnwindSafe(read::<B>(pool, &asked)).catch_unwind().await;
     let rows = read.unwrap_or_else(|_| {
