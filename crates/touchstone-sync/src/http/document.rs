@@ -41,7 +41,7 @@ mod made {
     /// The document that the code makes, as it is kept.
     ///
     /// # Panics
-    /// Where it is no JSON, which it always is.
+    /// Never: every document can be written as JSON.
     pub fn made() -> String {
         let document = <Document as utoipa::OpenApi>::openapi();
         document.to_pretty_json().expect("a document is JSON") + "\n"
