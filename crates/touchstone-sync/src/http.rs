@@ -32,6 +32,7 @@ use crate::problem::{Kind, Problem};
 use crate::shares::Shares;
 use crate::storage::{Account, Client, Storage};
 use axum::Router;
+use axum::body::Bytes;
 use axum::http::{HeaderName, Method, Uri};
 use axum::routing::{get, post};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
@@ -42,6 +43,10 @@ use tokio_util::task::TaskTracker;
 
 /// The header that names the device, of a browser's question whether it may be sent.
 const DEVICE: HeaderName = HeaderName::from_static(crate::identity::DEVICE);
+
+/// What a user is told whose answers take all the room.
+pub(crate) const UNREAD: &str =
+    "the answers that nobody has read yet take all the room that there is: read those, or ask again later";
 
 /// What every path has at hand.
 #[derive(Clone)]
@@ -130,8 +135,13 @@ impl App {
         if self.unread.has_room(account, unread_bytes, user_unread_bytes) {
             return Ok(());
         }
-        let detail = "the answers that nobody has read yet take all the room that there is: read those, or ask again later";
-        Err(Problem::new(Kind::Busy, detail))
+        Err(Problem::new(Kind::Busy, UNREAD))
+    }
+
+    /// Counts an answer as a user's until it is read; none where those that wait to be read take all the room by now.
+    fn hold(&self, account: Account, bytes: Vec<u8>) -> Option<Bytes> {
+        let Limits { unread_bytes, user_unread_bytes, .. } = self.limits;
+        self.unread.hold_one_more(account, bytes, unread_bytes, user_unread_bytes)
     }
 
     /// Refuses a user whose devices ask too often.

@@ -1,6 +1,7 @@
 //! Errors as clients see them: problem details of RFC 9457. What a storage says of its failure goes to the log alone.
 
 use crate::storage::{Error, Refusal};
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -176,6 +177,39 @@ impl Problem {
         &self.detail
     }
 
+    /// The answer. One that has versions of objects is as long as these are: it is held until it is read, or there is no room for it.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn held(self, hold: impl FnOnce(Vec<u8>) -> Option<Bytes>) -> Result<Response, Problem> {
+        if self.current.is_none() {
+            return Err(self);
+        }
+        let body = hold(self.bytes()).ok_or_else(|| Problem::new(Kind::Busy, crate::http::UNREAD))?;
+        Ok(self.with_body(body))
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("texts and numbers are JSON")
+    }
+
+    fn with_body(&self, body: impl Into<Body>) -> Response {
+        let status = StatusCode::from_u16(self.status).expect("it is one of those above");
+        let mut response = (status, body.into()).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
+        }
+        if self.ends {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+
     fn refused(refusal: Refusal) -> Problem {
         let kind = match refusal {
             Refusal::UnknownUser => Kind::Unauthenticated,
@@ -219,21 +253,7 @@ impl From<Error> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.status).expect("it is one of those above");
-        let body = serde_json::to_vec(&self).expect("texts and numbers are JSON");
-        let mut response = (status, body).into_response();
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
-        }
-        if self.ends {
-            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-        }
-        if status == StatusCode::UNAUTHORIZED {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        response
+        self.with_body(self.bytes())
     }
 }
 

@@ -16,8 +16,9 @@ use std::time::Duration;
 
 /// Uploads wait in one queue, of a file and before PostgreSQL, where other questions have a queue of the same length.
 const WAITING: usize = embedded::group::QUEUE;
-const _: () = assert!(postgres::group::QUEUE == WAITING && postgres::pages::OF_USER == OF_USER);
+const _: () = assert!(postgres::group::QUEUE == WAITING);
 const _: () = assert!(postgres::batch::QUEUE == WAITING && postgres::lease::WAITING_MAX == WAITING);
+const _: () = assert!(postgres::batch::OF_USER == OF_USER);
 
 /// Every problem: its type, its status, when it is told, and what a client does about it.
 pub fn problems() -> String {
@@ -198,7 +199,7 @@ fn of_storages() -> Vec<Limit> {
     vec![
         fixed("requests that wait in a queue before the storage", number(WAITING), told(Kind::Busy)),
         fixed(
-            "uploads, or downloads, of one user of them, before PostgreSQL",
+            "uploads of one user of them, before PostgreSQL, and downloads",
             number(OF_USER),
             told(Kind::Busy),
         ),

@@ -18,6 +18,10 @@ struct Held {
 }
 
 impl Held {
+    fn has_room(&self, account: Account, most: usize, of_user: usize) -> bool {
+        self.all < most && self.of.get(&account).is_none_or(|held| *held < of_user)
+    }
+
     fn take(&mut self, account: Account, much: usize) {
         self.all += much;
         *self.of.entry(account).or_default() += much;
@@ -50,8 +54,7 @@ struct Answer {
 impl Shares {
     /// Whether a user may have more: all together have not reached `most`, nor this user's `of_user`.
     pub(crate) fn has_room(&self, account: Account, most: usize, of_user: usize) -> bool {
-        let held = self.lock();
-        held.all < most && held.of.get(&account).is_none_or(|bytes| *bytes < of_user)
+        self.lock().has_room(account, most, of_user)
     }
 
     /// Counts one more of a user, where all together are fewer than `most`, and those of this user fewer than `of_user`.
@@ -71,6 +74,24 @@ impl Shares {
     pub(crate) fn take(&self, account: Account, bytes: usize) -> Share {
         self.lock().take(account, bytes);
         Share { held: bytes, shares: self.clone(), account }
+    }
+
+    /// Counts an answer of a user, unless all together have reached `most`, or this user's `of_user`: one more than that is taken.
+    pub(crate) fn hold_one_more(
+        &self,
+        account: Account,
+        bytes: Vec<u8>,
+        most: usize,
+        of_user: usize,
+    ) -> Option<Bytes> {
+        let mut held = self.lock();
+        if !held.has_room(account, most, of_user) {
+            return None;
+        }
+        held.take(account, bytes.len());
+        drop(held);
+        let share = Share { held: bytes.len(), shares: self.clone(), account };
+        Some(Bytes::from_owner(Answer { bytes, _share: share }))
     }
 
     /// Counts an answer of a user.
@@ -109,5 +130,25 @@ impl Drop for Share {
                 held.of.remove(&self.account);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found by an attacker: downloads at once had all looked before the first was counted.
+    #[test]
+    fn one_answer_more_than_there_is_room_for_is_held() {
+        let (shares, ada, bob) = (Shares::default(), Account::numbered(1), Account::numbered(2));
+        let hold = |account, much| shares.hold_one_more(account, vec![0; much], 100, 10);
+        let held = [hold(ada, 9), hold(ada, 50)];
+        assert!(held.iter().all(Option::is_some) && hold(ada, 1).is_none());
+        let others = hold(bob, 41).unwrap();
+        assert!(hold(Account::numbered(3), 0).is_none(), "all together have theirs");
+        drop(others);
+        assert!(hold(bob, 0).is_some() && hold(ada, 0).is_none());
+        drop(held);
+        assert!(hold(ada, 0).is_some());
     }
 }

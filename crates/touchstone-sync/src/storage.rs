@@ -33,6 +33,14 @@ pub struct Account {
     user: u64,
 }
 
+#[cfg(test)]
+impl Account {
+    /// One that no storage knows.
+    pub(crate) fn numbered(user: u64) -> Account {
+        Account { user }
+    }
+}
+
 /// A device of a user, known to the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Client {
@@ -177,8 +185,6 @@ pub enum Refusal {
     },
     /// The versions that would be given back are too long together.
     TooMuch {
-        /// How many bytes they have.
-        bytes: usize,
         /// How many are given back at most.
         most: usize,
     },
@@ -381,10 +387,9 @@ impl fmt::Display for Refusal {
                 formatter,
                 "the user has {most} devices, as many as are taken: use the name of one that is no more"
             ),
-            Refusal::TooMuch { bytes, most } => write!(
+            Refusal::TooMuch { most } => write!(
                 formatter,
-                "the versions that this upload meets have {bytes} bytes, and an answer gives {most} back at most: upload fewer \
-                 changes at a time"
+                "the versions that this upload meets have more than the {most} bytes that an answer gives back: upload fewer changes at a time"
             ),
             Refusal::Conflict { current } => write!(
                 formatter,

@@ -6,7 +6,6 @@ mod rules;
 
 use axum::body::Body;
 use axum::http::Request;
-use futures_util::FutureExt;
 use proptest::test_runner::{Config, TestRunner};
 use rules::Shared;
 use rules::model::{asked, does_as_the_model};
@@ -393,37 +392,60 @@ fn users_whose_rows_are_locked_keep_nobody_of_their_group_waiting() {
     });
 }
 
-/// Found by an attacker: downloads whose clients had gone kept their places while the database answered nothing, and one user could have all.
+/// Found by an attacker: while no statement came back, downloads whose clients had left kept all places, and one user's took them all.
 #[test]
-fn downloads_that_nobody_waits_for_take_no_place_of_others() {
+fn downloads_of_one_user_and_of_clients_that_have_left_leave_places_to_others() {
+    const FLOOD: usize = 600;
     let Some(cluster) = cluster::shared() else { return };
     let url = cluster.database().1;
-    runtime().block_on(async {
+    // On one thread nothing is taken from those that wait while they come.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
         let storage = connect(&url).await;
-        let (adas, eves) =
-            (rules::device(&storage, "ada", "phone").await, rules::device(&storage, "eve", "phone").await);
+        let [phone, bobs, eves] = ["ada", "bob", "eve"].map(|user| rules::device(&storage, user, "phone"));
+        let (phone, bobs, eves) = (phone.await, bobs.await, eves.await);
         let (other, speaking) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
         tokio::spawn(speaking);
         other.batch_execute("begin; lock table sync_object in access exclusive mode").await.unwrap();
-        let download = |client| Box::pin(storage.download(client, rules::after(0)));
-        for _ in 0..4 {
-            let all_wait = async {
-                loop {
-                    let mut waiting: Vec<_> = (0..1024).map(|_| download(adas)).collect();
-                    let refused = waiting.iter_mut().filter_map(FutureExt::now_or_never).count();
-                    // Of one user half of the places are, and another user has one.
-                    if refused == 512 && download(eves).now_or_never().is_none() {
-                        return;
-                    }
-                    // The task that asks the database sees that those of the round before have gone when it has its turn.
-                    drop(waiting);
-                    tokio::task::yield_now().await;
-                }
-            };
-            timeout(Duration::from_secs(10), all_wait).await.expect("places are free again at once");
+        let download = |client| {
+            let storage = Arc::clone(&storage);
+            Box::pin(
+                async move { storage.download(client, Download { limit: 1, ..Download::default() }).await },
+            )
+        };
+        let waits = "select 1 from pg_locks where relation = 'sync_object'::regclass and not granted";
+        // One after the other: they are two statements, as many as there are.
+        let mut first = Vec::new();
+        for client in [phone, bobs] {
+            first.push(tokio::spawn(download(client)));
+            while other.query(waits, &[]).await.unwrap().len() < first.len() {
+                tokio::task::yield_now().await;
+            }
         }
+        let (mut flood, mut refused) = (Vec::new(), [0, 0]);
+        for (client, refused) in [phone, bobs].into_iter().zip(&mut refused) {
+            for _ in 0..FLOOD {
+                let mut download = download(client);
+                let is_told = poll_fn(|context| Poll::Ready(download.as_mut().poll(context).is_ready()));
+                *refused += usize::from(is_told.await);
+                flood.push(download);
+            }
+        }
+        assert_eq!(refused, [FLOOD - 512; 2], "one user's wait in half of the places");
+        // As many as a statement answers stay, and are the next.
+        tokio::task::yield_now().await;
+        flood.truncate(16);
+        // Whoever finds no place wakes the task, which looks who has left.
+        assert!(matches!(download(eves).await, Err(Error::Busy)), "their places were taken until now");
+        tokio::task::yield_now().await;
+        let mut hers = download(eves);
+        let waits = poll_fn(|context| Poll::Ready(hers.as_mut().poll(context).is_pending())).await;
+        assert!(waits, "those who have left have none");
         other.batch_execute("rollback").await.unwrap();
-        assert_eq!(download(eves).await.unwrap().versions.len(), 0);
+        assert_eq!(hers.await.unwrap().cursor, 0);
+        for first in first {
+            first.await.unwrap().unwrap();
+        }
     });
 }
 

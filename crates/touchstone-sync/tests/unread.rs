@@ -38,6 +38,45 @@ fn upload(place: u64) -> Upload {
     Upload { changes: vec![change], seen: 0, history: None }
 }
 
+/// Found by an attacker: what an upload meets was told in an answer that nobody counted, of 25 MB each.
+#[test]
+fn who_does_not_read_what_its_uploads_meet_is_answered_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path().join("sync.db")).unwrap();
+    let storage: Arc<dyn Storage> = Arc::new(Embedded::to_serve(store).unwrap());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let phone = device(&storage, "ada", "phone").await;
+        device(&storage, "bob", "laptop").await;
+        for place in 0..6 {
+            let data = Some("\u{1}".repeat(690_000));
+            let change = Change { id: place.to_string(), data, base: None, name: None };
+            storage.upload(phone, Upload { changes: vec![change], ..Upload::default() }, None).await.unwrap();
+        }
+    });
+    let limits = Limits { user_unread_bytes: 1, ..Limits::default() };
+    let app = App::new(Arc::clone(&storage), Arc::new(Open::of(storage)), limits);
+    let listening = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listening.local_addr().unwrap();
+    runtime.spawn(async move { serve(app, listening, None, Signals::catch()?).await });
+    let changes: Vec<_> =
+        (0..6).map(|place| format!("{{\"id\":\"{place}\",\"data\":\"\",\"base\":0}}")).collect();
+    let body = format!("{{\"changes\":[{}]}}", changes.join(","));
+    let mut unread = TcpStream::connect(address).unwrap();
+    write!(
+        unread,
+        "POST /v1/sync/delta HTTP/1.1\r\nhost: x\r\nx-client: phone\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut status_line = [0; 12];
+    unread.read_exact(&mut status_line).unwrap();
+    assert_eq!(status_line, *b"HTTP/1.1 409");
+    assert_eq!((status(address, "phone").as_str(), status(address, "laptop").as_str()), ("503", "200"));
+    drop(unread);
+    while status(address, "phone") != "200" {}
+}
+
 #[test]
 fn who_does_not_read_is_answered_no_more_until_it_does_and_others_are() {
     let folder = tempfile::tempdir().unwrap();

@@ -43,9 +43,9 @@ pub(super) fn to_json(value: &impl Serialize) -> Response {
     json(bytes(value))
 }
 
-/// The same, of a user, whose length depends on what the user has: it is counted until it is read.
-pub(super) fn counted(app: &App, account: Account, value: &impl Serialize) -> Response {
-    json(app.unread.hold(account, bytes(value)))
+/// The same, of a user, whose length depends on what the user has: it is counted until it is read. None where there is no room for it.
+pub(super) fn counted(app: &App, account: Account, value: &impl Serialize) -> Option<Response> {
+    app.hold(account, bytes(value)).map(json)
 }
 
 fn bytes(value: &impl Serialize) -> Vec<u8> {

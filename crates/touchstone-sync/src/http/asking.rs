@@ -2,7 +2,7 @@
 
 use super::App;
 use crate::problem::Problem;
-use crate::storage::{Client, Remembered};
+use crate::storage::{Account, Client, Remembered};
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
@@ -68,6 +68,16 @@ impl Asker {
             presence.asks(device.look_up().await?);
         }
         Ok(())
+    }
+}
+
+impl Asker {
+    /// The user that it is of, as far as is known yet.
+    pub(super) fn account(&self) -> Account {
+        match self {
+            Asker::Known(client) => client.account(),
+            Asker::Remembered(device) => device.remembered.client().account(),
+        }
     }
 }
 

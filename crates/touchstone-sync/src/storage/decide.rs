@@ -19,8 +19,11 @@ pub(super) trait Lookup {
     /// The revision of an object.
     fn revision(&self, object: &str) -> Result<Option<u64>, Self::Error>;
 
-    /// The version of an object, which has this revision, and the device that made it.
-    fn version(&self, object: &str, revision: u64) -> Result<(Version, u64), Self::Error>;
+    /// The version of an object, which has this revision.
+    fn version(&self, object: &str, revision: u64) -> Result<Version, Self::Error>;
+
+    /// The same, unless the device that asks has made it.
+    fn version_of_others(&self, object: &str, revision: u64) -> Result<Option<Version>, Self::Error>;
 }
 
 /// What was done for a change.
@@ -63,16 +66,21 @@ pub(super) struct Decided {
 /// Decides an upload of a device, where `revision` is the user's last one.
 pub(super) fn decide<L: Lookup>(
     lookup: &L,
-    device: u64,
     upload: &Upload,
     revision: u64,
 ) -> Result<Result<Decided, Refusal>, L::Error> {
     let mut decided = Decided { steps: Vec::new(), revision };
     let mut current = Vec::new();
+    // Nothing more is looked up where it is too much: what is given back is in memory.
+    let mut given_back = 0;
     // What the upload itself has made of objects and of names. Nobody is asked for a base that is the upload's own.
     let (mut made, mut named) = (HashMap::new(), HashMap::new());
     for change in &upload.changes {
+        if given_back > GIVEN_BACK_BYTES_MAX {
+            break;
+        }
         if let Some(applied) = repeated(lookup, change, &named)? {
+            given_back += bytes_of(applied.overwritten.as_ref());
             decided.steps.push(Step { applied, is_repeated: true, replaces: None });
             continue;
         }
@@ -81,10 +89,12 @@ pub(super) fn decide<L: Lookup>(
         let stored = replaces.unwrap_or(0);
         let mut overwritten = None;
         if own.is_none() && change.base.is_some_and(|base| base != stored) {
-            current.push(current_version(lookup, &change.id, replaces)?);
+            let version = current_version(lookup, &change.id, replaces)?;
+            given_back += bytes_of(Some(&version));
+            current.push(version);
         } else if own.is_none() && change.base.is_none() && stored > upload.seen {
-            let (version, maker) = lookup.version(&change.id, stored)?;
-            overwritten = (maker != device).then_some(version);
+            overwritten = lookup.version_of_others(&change.id, stored)?;
+            given_back += bytes_of(overwritten.as_ref());
         }
         decided.revision += 1;
         let applied = Applied { revision: decided.revision, overwritten };
@@ -92,16 +102,18 @@ pub(super) fn decide<L: Lookup>(
         named.extend(change.name.as_deref().map(|name| (name, applied.clone())));
         decided.steps.push(Step { applied, is_repeated: false, replaces });
     }
-    let given_back =
-        decided.steps.iter().filter_map(|step| step.applied.overwritten.as_ref()).chain(&current);
-    let bytes: usize = given_back.map(|version| version.data.as_ref().map_or(0, String::len)).sum();
-    Ok(if bytes > GIVEN_BACK_BYTES_MAX {
-        Err(Refusal::TooMuch { bytes, most: GIVEN_BACK_BYTES_MAX })
+    Ok(if given_back > GIVEN_BACK_BYTES_MAX {
+        Err(Refusal::TooMuch { most: GIVEN_BACK_BYTES_MAX })
     } else if current.is_empty() {
         Ok(decided)
     } else {
         Err(Refusal::Conflict { current })
     })
+}
+
+/// Bytes of versions that are given back.
+fn bytes_of(versions: Option<&Version>) -> usize {
+    versions.and_then(|version| version.data.as_ref()).map_or(0, String::len)
 }
 
 /// What was done already for the device's change of that name, by this upload too.
@@ -121,7 +133,7 @@ fn repeated<L: Lookup>(
 /// What an object is now; revision 0 where it is not known.
 fn current_version<L: Lookup>(lookup: &L, object: &str, revision: Option<u64>) -> Result<Version, L::Error> {
     match revision {
-        Some(revision) => Ok(lookup.version(object, revision)?.0),
+        Some(revision) => Ok(lookup.version(object, revision)?),
         None => Ok(Version { id: object.to_owned(), revision: 0, data: None }),
     }
 }

@@ -26,6 +26,7 @@ macro_rules! every_rule_is_kept {
             a_token_is_valid_until_it_expires_or_is_revoked,
             whoever_watches_sees_the_last_revision,
             long_versions_come_in_shorter_pages,
+            an_upload_of_much_is_stored_unless_its_answer_has_too_much,
             a_version_as_large_as_its_share_of_a_page_is_given_once,
             whoever_has_stored_much_is_given_what_others_have,
             what_users_have_is_told_to_the_owner,
@@ -350,6 +351,51 @@ pub async fn long_versions_come_in_shorter_pages(storage: Shared) {
     let all: Vec<Change> = (0..20).map(|place| set(&place.to_string(), "short")).collect();
     assert!(matches!(refusal(storage.upload(laptop, upload(all), None).await), Refusal::TooMuch { .. }));
     assert_eq!(storage.standing(phone.account()).await.unwrap().revision, 20);
+}
+
+/// What an upload names is read only where it is given back, and that is at most 4 MiB.
+pub async fn an_upload_of_much_is_stored_unless_its_answer_has_too_much(storage: Shared) {
+    let data = |letter: &str| letter.repeat(1_000_000);
+    let [phone, laptop] = [device(&storage, "ada", "phone").await, device(&storage, "ada", "laptop").await];
+    for place in 0..8 {
+        stored(&storage, phone, [set(&place.to_string(), &data("a"))]).await;
+    }
+    let ids = |places: std::ops::Range<u64>| places.map(|place| (place, place.to_string()));
+    // At their bases nothing is given back; the device's own neither.
+    let all: Vec<_> = ids(0..8).map(|(place, id)| based(place + 1, set(&id, "b"))).collect();
+    let much: Vec<_> = ids(0..8).map(|(_, id)| set(&id, &data("c"))).collect();
+    assert_eq!(stored(&storage, laptop, all).await.overwritten, []);
+    for change in much {
+        assert_eq!(stored(&storage, laptop, [change]).await.overwritten.len(), 0);
+    }
+    // The objects are at the revisions 17 to 24.
+    let wrong: Vec<_> = ids(0..8).map(|(_, id)| based(1, set(&id, "d"))).collect();
+    let few = refusal(storage.upload(phone, upload(&wrong[..4]), None).await);
+    let Refusal::Conflict { current } = few else { panic!("{few}") };
+    assert!(current.iter().all(|version| version.data == Some(data("c"))) && current.len() == 4);
+    assert!(matches!(refusal(storage.upload(phone, upload(wrong), None).await), Refusal::TooMuch { .. }));
+    let overwriting =
+        |places| Vec::from_iter(ids(places).map(|(_, id)| named(&format!("n{id}"), set(&id, "e"))));
+    let twice = [overwriting(0..4), overwriting(0..4)].concat();
+    let given = stored(&storage, phone, twice.clone()).await.overwritten;
+    assert!(given.iter().all(|version| version.data == Some(data("c"))) && given.len() == 4);
+    assert_eq!(stored(&storage, phone, overwriting(0..4)).await.overwritten, given, "as before");
+    let more = [overwriting(0..4), overwriting(4..5)].concat();
+    assert!(matches!(refusal(storage.upload(phone, upload(more), None).await), Refusal::TooMuch { .. }));
+    // Behind one that makes some of it short, at the same time, the rest is little enough.
+    let tablet = device(&storage, "ada", "tablet").await;
+    for (place, id) in ids(4..8) {
+        stored(&storage, phone, [based(place + 17, set(&id, &data("f")))]).await;
+    }
+    stored(&storage, phone, [set("8", &data("f"))]).await;
+    let first = Upload { seen: u64::MAX, ..upload([set("4", "g"), set("5", "g")]) };
+    let second = upload(Vec::from_iter(ids(4..9).map(|(_, id)| set(&id, "h"))));
+    let (first, second) =
+        tokio::join!(storage.upload(laptop, first, None), storage.upload(tablet, second, None));
+    assert_eq!(first.unwrap().overwritten, []);
+    let sizes =
+        second.unwrap().overwritten.into_iter().map(|version| version.data.map_or(0, |data| data.len()));
+    assert_eq!(sizes.collect::<Vec<_>>(), [1, 1, 1_000_000, 1_000_000, 1_000_000]);
 }
 
 /// PostgreSQL reads a page with a version larger than that by another statement.

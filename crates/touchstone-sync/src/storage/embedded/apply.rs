@@ -26,10 +26,15 @@ impl Lookup for Stored<'_, '_> {
         Ok(object.map(|object| object.revision))
     }
 
-    fn version(&self, object: &str, revision: u64) -> Result<(Version, u64)> {
+    fn version(&self, object: &str, revision: u64) -> Result<Version> {
         let stored = self.transaction.get::<VersionRow>(&(self.user, revision))?;
-        let (data, device) = stored.map_or((None, 0), |stored| (stored.data, stored.device));
-        Ok((Version { id: object.to_owned(), revision, data }, device))
+        Ok(Version { id: object.to_owned(), revision, data: stored.and_then(|stored| stored.data) })
+    }
+
+    fn version_of_others(&self, object: &str, revision: u64) -> Result<Option<Version>> {
+        let stored = self.transaction.get::<VersionRow>(&(self.user, revision))?;
+        let others = stored.filter(|stored| stored.device != self.device);
+        Ok(others.map(|stored| Version { id: object.to_owned(), revision, data: stored.data }))
     }
 }
 
@@ -46,7 +51,7 @@ pub(super) fn apply(
         return Ok(Err(refusal));
     }
     let stored = Stored { transaction: &*transaction, user: id, device: client.device };
-    let decided = match decide(&stored, client.device, upload, user.revision)? {
+    let decided = match decide(&stored, upload, user.revision)? {
         Ok(decided) => decided,
         Err(refusal) => return Ok(Err(refusal)),
     };

@@ -1,20 +1,29 @@
-//! Reads that wait at the same time are answered by one statement, so that their number does not become that of round trips.
+//! Reads that wait at the same time are answered by one statement, so that their number does not become that of round trips. One user who asks for much
+//! keeps nobody waiting: of each user one is answered before the second of any, and there is room for others' questions.
 
 use super::lease::Pool;
 use super::pace::Pace;
 use super::{ANSWERS_WITHIN, CONNECTION_WITHIN, silent};
-use crate::storage::{Error, Result};
+use crate::shares::{Share, Shares};
+use crate::storage::{Account, Error, Result};
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 /// Questions that may wait. The next one is told to come again.
 pub(crate) const QUEUE: usize = 1024;
+
+/// Questions of one user that may wait, as of uploads.
+pub(crate) const OF_USER: usize = QUEUE / 2;
+
+/// The account of questions that ask whose a token is. No user has its number: those of users are below half of it.
+const NOBODY: Account = Account { user: u64::MAX };
 
 /// Statements of a kind that are under way at the same time, at most.
 const STATEMENTS: usize = 2;
@@ -40,6 +49,11 @@ pub(super) trait Batch: 'static {
     /// What the statement is given.
     fn parameters(asked: &[Self::Asked]) -> Parameters<'_>;
 
+    /// Whose a question is; none where that is what it asks.
+    fn account(_asked: &Self::Asked) -> Option<Account> {
+        None
+    }
+
     /// What a question is answered with, whose rows are these.
     fn answer(asked: Self::Asked, rows: &[Row]) -> Self::Answer;
 }
@@ -49,19 +63,22 @@ struct Waiting<B: Batch> {
     asked: B::Asked,
     answer: oneshot::Sender<Result<(B::Asked, Vec<Row>)>>,
     /// Its place among those that wait.
-    _place: OwnedSemaphorePermit,
+    _place: Share,
 }
 
 /// Gives questions of a kind to the task that asks the database.
 pub(super) struct Batcher<B: Batch> {
     queue: mpsc::UnboundedSender<Waiting<B>>,
     /// The places of those that wait.
-    places: Arc<Semaphore>,
+    places: Shares,
+    /// Wakes the task where there is no place: clients that have left may have some.
+    full: Arc<Notify>,
 }
 
 impl<B: Batch> Clone for Batcher<B> {
     fn clone(&self) -> Batcher<B> {
-        Batcher { queue: self.queue.clone(), places: Arc::clone(&self.places) }
+        let Batcher { queue, places, full } = self;
+        Batcher { queue: queue.clone(), places: places.clone(), full: Arc::clone(full) }
     }
 }
 
@@ -69,43 +86,71 @@ impl<B: Batch> Batcher<B> {
     /// Starts the task, which ends when this is dropped.
     pub(super) fn start(pool: &Pool, connections: usize) -> Batcher<B> {
         let (queue, waiting) = mpsc::unbounded_channel();
-        tokio::spawn(work::<B>(pool.clone(), waiting, STATEMENTS.min(connections)));
-        Batcher { queue, places: Arc::new(Semaphore::new(QUEUE)) }
+        let full = Arc::new(Notify::new());
+        tokio::spawn(work::<B>(pool.clone(), waiting, Arc::clone(&full), STATEMENTS.min(connections)));
+        Batcher { queue, places: Shares::default(), full }
     }
 
     /// The answer to a question, from a moment after it was asked.
     pub(super) async fn ask(&self, asked: B::Asked) -> Result<B::Answer> {
         let (answer, answered) = oneshot::channel();
-        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| Error::Busy)?;
+        let place = self.place(B::account(&asked))?;
         self.queue.send(Waiting { asked, answer, _place: place }).map_err(|_| Error::Busy)?;
         match timeout(CONNECTION_WITHIN + ANSWERS_WITHIN, answered).await {
             Ok(answered) => answered.unwrap_or(Err(Error::Busy)).map(|(asked, rows)| B::answer(asked, &rows)),
             Err(_) => Err(silent()),
         }
     }
+
+    /// A place for one more question.
+    fn place(&self, account: Option<Account>) -> Result<Share> {
+        let (account, most) = account.map_or((NOBODY, QUEUE), |account| (account, OF_USER));
+        self.places.take_one(account, QUEUE, most).map_err(|_| {
+            self.full.notify_one();
+            Error::Busy
+        })
+    }
 }
 
 /// Asks for what waits, as much at a time as one statement may, until nothing more can come.
-async fn work<B: Batch>(pool: Pool, mut queue: mpsc::UnboundedReceiver<Waiting<B>>, most: usize) {
-    let (mut waiting, mut is_open, mut last) = (Vec::new(), true, 0);
+async fn work<B: Batch>(
+    pool: Pool,
+    mut queue: mpsc::UnboundedReceiver<Waiting<B>>,
+    full: Arc<Notify>,
+    most: usize,
+) {
+    let (mut waiting, mut is_open, mut last) = (Vec::with_capacity(B::MOST), true, 0);
     let (mut pace, mut under_way) = (Pace::of(most), FuturesUnordered::new());
     loop {
         tokio::select! {
             received = queue.recv_many(&mut waiting, QUEUE), if is_open => is_open = received > 0,
             Some(began) = under_way.next() => pace.end(began),
             () = pace.slowed(), if pace.under_way() > 0 => {}
+            () = full.notified(), if is_open => {}
             else => return,
         }
         pace.look();
-        // However long the statements take, the places of clients that have gone are free at once.
         waiting.retain(|waiting: &Waiting<B>| !waiting.answer.is_closed());
-        if !waiting.is_empty() && pace.may_begin(waiting.len() >= B::MOST) {
+        while !waiting.is_empty() && pace.may_begin(waiting.len() >= B::MOST) {
             gather(&mut queue, &mut waiting, last).await;
-            let group: Vec<_> = waiting.drain(..waiting.len().min(B::MOST)).collect();
+            let group = next_group(&mut waiting);
             last = group.len();
             under_way.push(answer(&pool, group, pace.begin()));
         }
     }
+}
+
+/// Those that are answered next, as many as one statement may: of each user one before the second of any, in the order in which they came.
+fn next_group<B: Batch>(waiting: &mut Vec<Waiting<B>>) -> Vec<Waiting<B>> {
+    if waiting.len() > B::MOST {
+        let mut turns = HashMap::new();
+        waiting.sort_by_cached_key(|waiting| {
+            let turn = turns.entry(B::account(&waiting.asked)).or_insert(0);
+            *turn += 1;
+            *turn
+        });
+    }
+    waiting.drain(..B::MOST.min(waiting.len())).collect()
 }
 
 /// Adds those that come until they are as many as the last ones were, but for a moment only: the service's other tasks, which read requests, have
@@ -127,7 +172,7 @@ async fn gather<B: Batch>(
 /// Answers a group; returns when it began.
 async fn answer<B: Batch>(pool: &Pool, group: Vec<Waiting<B>>, began: Instant) -> Instant {
     let (asked, told): (Vec<_>, Vec<_>) =
-        group.into_iter().map(|waiting| (waiting.asked, waiting.answer)).unzip();
+        group.into_iter().map(|Waiting { asked, answer, .. }| (asked, answer)).unzip();
     // A panic is a mistake of the service. Those of the group are told to come again; the others go on.
     let read = AssertUnwindSafe(read::<B>(pool, &asked)).catch_unwind().await;
     let rows = read.unwrap_or_else(|_| {
@@ -171,5 +216,49 @@ fn of_each(error: &Error) -> Error {
         Error::Away => Error::Away,
         Error::Full => Error::Full,
         Error::Refused(_) | Error::Busy => Error::Busy,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A question of a user, which has a number.
+    enum Numbered {}
+
+    impl Batch for Numbered {
+        type Asked = (u64, u32);
+        type Answer = ();
+        const SQL: &str = "";
+        const MOST: usize = 4;
+
+        fn parameters(_: &[(u64, u32)]) -> Parameters<'_> {
+            Vec::new()
+        }
+
+        fn account((user, _): &(u64, u32)) -> Option<Account> {
+            Some(Account { user: *user })
+        }
+
+        fn answer(_: (u64, u32), _: &[Row]) {}
+    }
+
+    /// Found by an attacker: one user's downloads, of which there were always more than the places, left others none, and those that had one waited behind
+    /// all of them.
+    #[test]
+    fn of_each_user_one_is_answered_before_the_second_of_any() {
+        let places = Shares::default();
+        let waiting = |asked: (u64, u32)| Waiting::<Numbered> {
+            asked,
+            answer: oneshot::channel().0,
+            _place: places.take(Account { user: asked.0 }, 1),
+        };
+        let asked = [(1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (2, 1), (3, 1), (2, 2), (1, 6)];
+        let mut left: Vec<_> = asked.into_iter().map(waiting).collect();
+        let mut next = || Vec::from_iter(next_group(&mut left).into_iter().map(|waiting| waiting.asked));
+        assert_eq!(next(), [(1, 1), (2, 1), (3, 1), (1, 2)]);
+        assert_eq!(next(), [(2, 2), (1, 3), (1, 4), (1, 5)]);
+        assert_eq!((next(), next()), (vec![(1, 6)], vec![]));
+        assert!(places.has_room(Account { user: 1 }, 1, 1), "whoever is answered has no place");
     }
 }

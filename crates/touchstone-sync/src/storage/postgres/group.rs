@@ -18,7 +18,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use metrics::histogram;
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use std::sync::Arc;
+use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 
 /// Uploads that may wait. The next one is told to come again.
@@ -62,6 +63,8 @@ pub(super) struct Writer {
     queue: mpsc::UnboundedSender<Waiting>,
     /// The places of those that wait.
     places: Shares,
+    /// Wakes the task where there is no place: clients that have left may have some.
+    full: Arc<Notify>,
 }
 
 impl Writer {
@@ -73,15 +76,19 @@ impl Writer {
         connections: usize,
     ) -> Writer {
         let (queue, waiting) = mpsc::unbounded_channel();
-        let groups = Groups { pool: pool.clone(), registry: registry.clone(), time };
+        let full = Arc::new(Notify::new());
+        let groups = Groups { pool: pool.clone(), registry: registry.clone(), time, full: Arc::clone(&full) };
         tokio::spawn(async move { groups.work(waiting, GROUPS.min(connections)).await });
-        Writer { queue, places: Shares::default() }
+        Writer { queue, places: Shares::default(), full }
     }
 
     /// Stores an upload, and returns when it is committed. One whose device has lost its right, which is remembered, is given back.
     pub(super) async fn upload(&self, asked: Asked, room: Option<OwnedSemaphorePermit>) -> Result<Tried> {
         let (answer, answered) = oneshot::channel();
-        let place = self.places.take_one(asked.client.account, QUEUE, OF_USER).map_err(|_| Error::Busy)?;
+        let place = self.places.take_one(asked.client.account, QUEUE, OF_USER).map_err(|_| {
+            self.full.notify_one();
+            Error::Busy
+        })?;
         let waiting = Waiting { asked, answer, room, _place: place };
         self.queue.send(waiting).map_err(|_| ended())?;
         // Behind groups that the database does not answer it waits as long as for one.
@@ -117,6 +124,8 @@ struct Groups {
     pool: Pool,
     registry: Registry<()>,
     time: ServiceTime,
+    /// Wakes where there is no place.
+    full: Arc<Notify>,
 }
 
 impl Groups {
@@ -133,6 +142,7 @@ impl Groups {
                     pace.end(began);
                 }
                 () = pace.slowed(), if pace.under_way() > 0 => {}
+                () = self.full.notified(), if is_open => {}
                 else => return,
             }
             pace.look();

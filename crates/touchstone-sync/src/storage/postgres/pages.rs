@@ -2,13 +2,12 @@
 //! second statement reads. That one sums the bytes of versions, and looks for the end of those it may pass over, which takes the database
 //! twice the time for a small page.
 
-use super::batch::{Batch, Batcher, Parameters, QUEUE, places};
+use super::batch::{Batch, Batcher, Parameters, places};
 use super::lease::Pool;
 use super::rights::{Grounds, Rights, has_right};
 use super::{ANSWERS_WITHIN, CONNECTION_WITHIN, PAGE_BYTES, number, signed, silent, version};
 use crate::change::{Download, Page, Version};
-use crate::shares::Shares;
-use crate::storage::{Client, Error, Refusal, Result, check_cursor, page_of};
+use crate::storage::{Account, Client, Refusal, Result, check_cursor, page_of};
 use tokio::time::timeout;
 use tokio_postgres::Row;
 
@@ -23,9 +22,6 @@ pub(super) struct Asked {
     pub(super) grounds: Grounds,
 }
 
-/// Downloads of one user that may wait: one who floods the service leaves room for the others.
-pub(crate) const OF_USER: usize = QUEUE / 2;
-
 /// So many pages, each full, are in memory at once.
 const PAGES: usize = 16;
 
@@ -37,20 +33,15 @@ type Answer = Option<std::result::Result<Page, Refusal>>;
 pub(super) struct Pages {
     small: Batcher<Small>,
     others: Batcher<Others>,
-    /// Users' downloads that wait.
-    waiting: Shares,
 }
 
 impl Pages {
     pub(super) fn start(pool: &Pool, connections: usize) -> Pages {
-        let (small, others) = (Batcher::start(pool, connections), Batcher::start(pool, connections));
-        Pages { small, others, waiting: Shares::default() }
+        Pages { small: Batcher::start(pool, connections), others: Batcher::start(pool, connections) }
     }
 
     /// The page that is asked for.
     pub(super) async fn read(&self, asked: Asked) -> Result<Answer> {
-        let place = self.waiting.take_one(asked.client.account, QUEUE, OF_USER);
-        let _place = place.map_err(|_| Error::Busy)?;
         let read = async {
             match self.small.ask(asked).await? {
                 Read::Whole(answer) => Ok(answer),
@@ -107,6 +98,10 @@ impl Batch for Small {
         parameters(asked)
     }
 
+    fn account(asked: &Asked) -> Option<Account> {
+        Some(asked.client.account)
+    }
+
     fn answer(asked: Asked, rows: &[Row]) -> Read {
         let Some(first) = rows.first() else { return Read::Whole(without_rows(&asked)) };
         let download = &asked.download;
@@ -152,6 +147,10 @@ impl Batch for Others {
 
     fn parameters(asked: &[Asked]) -> Parameters<'_> {
         parameters(asked)
+    }
+
+    fn account(asked: &Asked) -> Option<Account> {
+        Some(asked.client.account)
     }
 
     fn answer(asked: Asked, rows: &[Row]) -> Answer {
