@@ -29,7 +29,7 @@ use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::presence::Presence;
 use crate::problem::{Kind, Problem};
-use crate::shares::Shares;
+use crate::shares::{Share, Shares};
 use crate::storage::{Account, Client, Storage};
 use axum::Router;
 use axum::body::Bytes;
@@ -140,8 +140,13 @@ impl App {
 
     /// Counts an answer as a user's until it is read; none where those that wait to be read take all the room by now.
     fn hold(&self, account: Account, bytes: Vec<u8>) -> Option<Bytes> {
+        self.room(account, bytes.len()).map(|share| share.of(bytes))
+    }
+
+    /// Room for bytes of an answer of a user; none as for [`hold`](App::hold).
+    fn room(&self, account: Account, bytes: usize) -> Option<Share> {
         let Limits { unread_bytes, user_unread_bytes, .. } = self.limits;
-        self.unread.hold_one_more(account, bytes, unread_bytes, user_unread_bytes)
+        self.unread.take_where_room(account, bytes, unread_bytes, user_unread_bytes)
     }
 
     /// Refuses a user whose devices ask too often.

@@ -177,14 +177,16 @@ impl Problem {
         &self.detail
     }
 
-    /// The answer. One that has versions of objects is as long as these are: it is held until it is read, or there is no room for it.
+    /// Whether it has versions of objects, and is as long as these are.
+    pub(crate) fn has_versions(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// The answer, which is held until it is read.
     ///
     /// # Errors
-    /// When there is none.
+    /// Where there is no room for it.
     pub(crate) fn held(self, hold: impl FnOnce(Vec<u8>) -> Option<Bytes>) -> Result<Response, Problem> {
-        if self.current.is_none() {
-            return Err(self);
-        }
         let body = hold(self.bytes()).ok_or_else(|| Problem::new(Kind::Busy, crate::http::UNREAD))?;
         Ok(self.with_body(body))
     }

@@ -76,28 +76,26 @@ impl Shares {
         Share { held: bytes, shares: self.clone(), account }
     }
 
-    /// Counts an answer of a user, unless all together have reached `most`, or this user's `of_user`: one more than that is taken.
-    pub(crate) fn hold_one_more(
+    /// Counts bytes of a user, unless all together have reached `most`, or this user's `of_user`: what was counted before may go beyond by one answer.
+    pub(crate) fn take_where_room(
         &self,
         account: Account,
-        bytes: Vec<u8>,
+        bytes: usize,
         most: usize,
         of_user: usize,
-    ) -> Option<Bytes> {
+    ) -> Option<Share> {
         let mut held = self.lock();
-        if !held.has_room(account, most, of_user) {
-            return None;
-        }
-        held.take(account, bytes.len());
-        drop(held);
-        let share = Share { held: bytes.len(), shares: self.clone(), account };
-        Some(Bytes::from_owner(Answer { bytes, _share: share }))
+        let has_room = held.has_room(account, most, of_user);
+        has_room.then(|| {
+            held.take(account, bytes);
+            Share { held: bytes, shares: self.clone(), account }
+        })
     }
 
     /// Counts an answer of a user.
     pub(crate) fn hold(&self, account: Account, bytes: Vec<u8>) -> Bytes {
         let share = self.take(account, bytes.len());
-        Bytes::from_owner(Answer { bytes, _share: share })
+        share.of(bytes)
     }
 
     /// Nothing that holds the lock can panic between two of its changes.
@@ -107,6 +105,11 @@ impl Shares {
 }
 
 impl Share {
+    /// The answer whose bytes it counts.
+    pub(crate) fn of(self, bytes: Vec<u8>) -> Bytes {
+        Bytes::from_owner(Answer { bytes, _share: self })
+    }
+
     /// Counts more bytes of its user.
     pub(crate) fn grow(&mut self, bytes: usize) {
         self.shares.lock().take(self.account, bytes);
@@ -141,7 +144,7 @@ mod tests {
     #[test]
     fn one_answer_more_than_there_is_room_for_is_held() {
         let (shares, ada, bob) = (Shares::default(), Account::numbered(1), Account::numbered(2));
-        let hold = |account, much| shares.hold_one_more(account, vec![0; much], 100, 10);
+        let hold = |account, much| shares.take_where_room(account, much, 100, 10);
         let held = [hold(ada, 9), hold(ada, 50)];
         assert!(held.iter().all(Option::is_some) && hold(ada, 1).is_none());
         let others = hold(bob, 41).unwrap();

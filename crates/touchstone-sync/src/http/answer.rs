@@ -1,7 +1,8 @@
 //! Answers in JSON, written as they are read: a page of versions is a buffer, and never a tree.
 
-use super::App;
+use super::{App, UNREAD};
 use crate::change;
+use crate::problem::{Kind, Problem};
 use crate::storage::Account;
 use axum::body::Bytes;
 use axum::http::{HeaderValue, header};
@@ -43,9 +44,24 @@ pub(super) fn to_json(value: &impl Serialize) -> Response {
     json(bytes(value))
 }
 
-/// The same, of a user, whose length depends on what the user has: it is counted until it is read. None where there is no room for it.
-pub(super) fn counted(app: &App, account: Account, value: &impl Serialize) -> Option<Response> {
-    app.hold(account, bytes(value)).map(json)
+/// The same, of a user, whose length depends on what the user has: it is counted until it is read.
+pub(super) fn counted(app: &App, account: Account, value: &impl Serialize) -> Response {
+    json(app.unread.hold(account, bytes(value)))
+}
+
+/// The same, where there is room for it.
+///
+/// # Errors
+/// Where there is none: then nothing was done that would have to be told.
+pub(super) fn counted_where_room(
+    app: &App,
+    account: Account,
+    value: &impl Serialize,
+) -> Result<Response, Problem> {
+    // As many as there are may have been asked for at once: what has no room now is not written.
+    app.allow_answer(account)?;
+    let held = app.hold(account, bytes(value));
+    held.map(json).ok_or_else(|| Problem::new(Kind::Busy, UNREAD))
 }
 
 fn bytes(value: &impl Serialize) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! `GET /v1/devices`: the user's devices, and how far each is.
 
 use super::App;
-use super::answer::to_json;
+use super::answer::counted_where_room;
 use crate::presence::Seen;
 use crate::problem::Problem;
 use crate::storage::Known;
@@ -71,6 +71,7 @@ impl Device {
 pub(super) async fn devices(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, Problem> {
     let account = app.identity.account(&headers, None).await?;
     app.allow(account)?;
+    app.allow_answer(account)?;
     let known = app.storage.devices(account).await?;
     let user = app.storage.name_of(account).await?.unwrap_or_default();
     // Read last: a device is never beyond it.
@@ -79,5 +80,5 @@ pub(super) async fn devices(State(app): State<Arc<App>>, headers: HeaderMap) -> 
         let seen = app.presence.of(known.client);
         Device::of(known, seen, revision)
     });
-    Ok(to_json(&Devices { user, revision, devices: devices.collect() }))
+    counted_where_room(&app, account, &Devices { user, revision, devices: devices.collect() })
 }

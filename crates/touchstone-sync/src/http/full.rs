@@ -8,6 +8,7 @@ use super::answer::{Version, json};
 use super::asking::Asking;
 use crate::change::Standing;
 use crate::problem::Problem;
+use crate::shares::Share;
 use crate::storage::Account;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -15,9 +16,17 @@ use axum::response::Response;
 use futures_util::{Stream, StreamExt, stream};
 use std::io::{Error, Write};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
 
 /// Objects of one range: what a stream keeps in memory.
 const RANGE: u32 = 256;
+
+/// Bytes that a range is taken to have while it is read: it has at most about a mebibyte of data, which JSON may write six times as long.
+const RANGE_BYTES: usize = 6 << 20;
+
+/// How often a stream looks whether there is room for its next range.
+const ROOM_EVERY: Duration = Duration::from_millis(50);
 
 /// Every object of the user, and where to go on from.
 #[cfg(feature = "openapi")]
@@ -72,6 +81,7 @@ fn parts(app: Arc<App>, account: Account, standing: Standing) -> impl Stream<Ite
                 Part::After(revision) => (Vec::new(), revision),
                 Part::Ended => return None,
             };
+            let room = room(&app, account).await;
             let range = match app.storage.objects(account, after, standing.revision, RANGE).await {
                 Ok(range) => range,
                 Err(error) => {
@@ -96,8 +106,20 @@ fn parts(app: Arc<App>, account: Account, standing: Standing) -> impl Stream<Ite
                     Part::Ended
                 }
             };
-            Some((Ok(app.unread.hold(account, bytes)), next))
+            let part = app.unread.hold(account, bytes);
+            drop(room);
+            Some((Ok(part), next))
         }
     })
     .fuse()
+}
+
+/// Room for a range, from when there is some: the user's other answers may take all of it, and this one's own that are not read yet.
+async fn room(app: &App, account: Account) -> Share {
+    loop {
+        match app.room(account, RANGE_BYTES) {
+            Some(room) => return room,
+            None => sleep(ROOM_EVERY).await,
+        }
+    }
 }

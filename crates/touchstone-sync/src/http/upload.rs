@@ -1,7 +1,7 @@
 //! `POST /v1/sync/delta`: stores changes.
 
 use super::App;
-use super::answer::{Version, counted, to_json};
+use super::answer::{Version, counted};
 use super::asking::Asker;
 use super::body::Body;
 use super::integer;
@@ -16,10 +16,6 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
-
-/// What a user is told whose upload is stored and has overwritten versions, where answers that nobody has read take all the room.
-const STORED: &str = "the changes are stored, and there is no room for the versions that they overwrote: answers that nobody has read yet have it; \
-    read those, and send the upload again with the same names of its changes";
 
 /// Changes that are stored together, all or none, in their order.
 #[derive(Debug, Deserialize)]
@@ -105,20 +101,23 @@ pub(super) async fn upload(
         Ok(understood) => understood,
         Err(problem) => return asker.check().await.and(Err(problem)),
     };
+    // The body may have taken its time.
     let account = asker.account();
+    app.allow_answer(account)?;
     let (client, uploaded) = match stored(&app, asker, upload, room).await {
         Ok(stored) => stored,
-        Err(problem) => return problem.held(|bytes| app.hold(account, bytes)),
+        // Nothing is stored, so it may be asked again.
+        Err(problem) if problem.has_versions() => {
+            app.allow_answer(account)?;
+            return problem.held(|bytes| app.hold(account, bytes));
+        }
+        Err(problem) => return Err(problem),
     };
     let change::Uploaded { revisions, overwritten } = uploaded;
     let cursor = revisions.last().copied().unwrap_or_default();
-    let overwritten: Vec<Version> = overwritten.into_iter().map(Into::into).collect();
-    let is_short = overwritten.is_empty();
-    let uploaded = Uploaded { overwritten, revisions, cursor };
-    if is_short {
-        return Ok(to_json(&uploaded));
-    }
-    counted(&app, client.account(), &uploaded).ok_or_else(|| Problem::new(Kind::Busy, STORED))
+    let overwritten = overwritten.into_iter().map(Into::into).collect();
+    // What is stored is told: a change without a name would be stored once more.
+    Ok(counted(&app, client.account(), &Uploaded { overwritten, revisions, cursor }))
 }
 
 /// What became of an upload, and the device that it is of.

@@ -111,9 +111,19 @@ pub(super) fn decide<L: Lookup>(
     })
 }
 
-/// Bytes of versions that are given back.
-fn bytes_of(versions: Option<&Version>) -> usize {
-    versions.and_then(|version| version.data.as_ref()).map_or(0, String::len)
+/// Bytes of the versions that an answer to an upload gives back.
+pub(super) fn given_back(answer: Result<&Uploaded, &Refusal>) -> usize {
+    let versions: &[Version] = match answer {
+        Ok(uploaded) => &uploaded.overwritten,
+        Err(Refusal::Conflict { current }) => current,
+        Err(_) => &[],
+    };
+    versions.iter().map(|version| bytes_of(Some(version))).sum()
+}
+
+/// Bytes of a version that is given back.
+fn bytes_of(version: Option<&Version>) -> usize {
+    version.and_then(|version| version.data.as_ref()).map_or(0, String::len)
 }
 
 /// What was done already for the device's change of that name, by this upload too.
@@ -143,6 +153,12 @@ impl Decided {
     pub(super) fn writes<'d>(&'d self, upload: &'d Upload) -> impl Iterator<Item = Write<'d>> {
         let steps = upload.changes.iter().zip(&self.steps).filter(|(_, step)| !step.is_repeated);
         steps.map(|(change, step)| Write { change, applied: &step.applied, replaces: step.replaces })
+    }
+
+    /// Bytes of the versions that are given back.
+    #[cfg(feature = "postgres")]
+    pub(super) fn given_back(&self) -> usize {
+        self.steps.iter().map(|step| bytes_of(step.applied.overwritten.as_ref())).sum()
     }
 
     /// What the device is told.

@@ -27,6 +27,7 @@ macro_rules! every_rule_is_kept {
             whoever_watches_sees_the_last_revision,
             long_versions_come_in_shorter_pages,
             an_upload_of_much_is_stored_unless_its_answer_has_too_much,
+            uploads_at_once_whose_answers_are_long_are_told_and_keep_their_order,
             a_version_as_large_as_its_share_of_a_page_is_given_once,
             whoever_has_stored_much_is_given_what_others_have,
             what_users_have_is_told_to_the_owner,
@@ -396,6 +397,34 @@ pub async fn an_upload_of_much_is_stored_unless_its_answer_has_too_much(storage:
     let sizes =
         second.unwrap().overwritten.into_iter().map(|version| version.data.map_or(0, |data| data.len()));
     assert_eq!(sizes.collect::<Vec<_>>(), [1, 1, 1_000_000, 1_000_000, 1_000_000]);
+}
+
+/// The answers of a group are not all in memory where they are long, and what is put off for that is in its order behind the rest.
+pub async fn uploads_at_once_whose_answers_are_long_are_told_and_keep_their_order(storage: Shared) {
+    let [bobs, adas, laptop] = [("bob", "phone"), ("ada", "phone"), ("ada", "laptop")]
+        .map(|(user, name)| device(&storage, user, name));
+    let (bobs, adas, laptop) = (bobs.await, adas.await, laptop.await);
+    let data = "a".repeat(1_000_000);
+    for place in 0..4 {
+        stored(&storage, bobs, [set(&place.to_string(), &data)]).await;
+    }
+    stored(&storage, laptop, [set("z", "laptop's")]).await;
+    let wrong = Vec::from_iter((0..4).map(|place| based(9, set(&place.to_string(), "b"))));
+    let conflicts = |number| {
+        futures_util::future::join_all((0..number).map(|_| storage.upload(bobs, upload(&wrong[..]), None)))
+    };
+    let older = storage.upload(adas, upload([set("x", "older"), set("z", "phone's")]), None);
+    let newer = storage.upload(adas, upload([set("x", "newer")]), None);
+    let (first, older, newer, last) = tokio::join!(conflicts(12), older, newer, conflicts(12));
+    for conflict in first.into_iter().chain(last) {
+        let Refusal::Conflict { current } = refusal(conflict) else { panic!("it is none") };
+        assert!(current.len() == 4 && current.iter().all(|version| version.data.as_ref() == Some(&data)));
+    }
+    assert_eq!(older.unwrap().overwritten, [version("z", 1, Some("laptop's"))]);
+    assert_eq!(newer.unwrap().overwritten, []);
+    let (objects, _) = follow(&storage, adas, 0, 100).await;
+    let x = objects.iter().find(|version| version.id == "x").and_then(|version| version.data.as_deref());
+    assert_eq!(x, Some("newer"));
 }
 
 /// PostgreSQL reads a page with a version larger than that by another statement.

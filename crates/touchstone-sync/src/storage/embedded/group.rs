@@ -6,7 +6,8 @@
 use super::apply::apply;
 use crate::change::{Upload, Uploaded};
 use crate::clock::ServiceTime;
-use crate::storage::gather::gather;
+use crate::storage::decide::given_back;
+use crate::storage::gather::{GROUP_BYTES, gather};
 use crate::storage::{Client, Error, Refusal, Result};
 use metrics::histogram;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -96,15 +97,20 @@ fn work(store: &Store, time: ServiceTime, mut queue: mpsc::Receiver<Waiting>) {
     }
 }
 
-/// Commits a group. Where one may have failed for all, each is tried alone, so that what one cannot have, the others have.
-fn commit(store: &Store, time: ServiceTime, group: Vec<Waiting>) {
+/// Commits a group, and as many others as its answers need room. Where one may have failed for all, each is tried alone, so that what one cannot have,
+/// the others have.
+fn commit(store: &Store, time: ServiceTime, mut group: Vec<Waiting>) {
     histogram!("touchstone_sync_group_uploads").record(u32::try_from(group.len()).unwrap_or(u32::MAX));
     let answers = together(store, time, &group);
     match answers {
         Ok(answers) => {
+            let rest = group.split_off(answers.len());
             for (waiting, answer) in group.into_iter().zip(answers) {
                 // Whoever asked may have gone away: the upload is stored all the same, and a repeated one is told so.
                 let _ = waiting.answer.send(answer.map_err(Error::Refused));
+            }
+            if !rest.is_empty() {
+                commit(store, time, rest);
             }
         }
         Err(error) if group.len() > 1 && is_of_one(&error) => {
@@ -126,9 +132,19 @@ fn is_of_one(error: &touchstone_store::Error) -> bool {
     matches!(error.kind(), Conflict | Damaged | Invalid | Mismatch | Refused | TooBig)
 }
 
+/// The answers to the first of a group, and to as many behind it as give back what a group may.
 fn together(store: &Store, time: ServiceTime, group: &[Waiting]) -> touchstone_store::Result<Vec<Answer>> {
     let now = time.now();
     store.write(|transaction| {
-        group.iter().map(|waiting| apply(transaction, waiting.client, &waiting.upload, now)).collect()
+        let (mut answers, mut bytes) = (Vec::new(), 0);
+        for waiting in group {
+            if bytes >= GROUP_BYTES {
+                break;
+            }
+            let answer = apply(transaction, waiting.client, &waiting.upload, now)?;
+            bytes += given_back(answer.as_ref());
+            answers.push(answer);
+        }
+        Ok(answers)
     })
 }

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::clock::ServiceTime;
 use crate::shares::{Share, Shares};
+use crate::storage::decide;
 use crate::storage::gather::GROUP_BYTES;
 use crate::storage::watching::Registry;
 use crate::storage::{Error, Result, Tried};
@@ -101,6 +102,14 @@ impl Writer {
     /// Whether uploads are still written.
     pub(super) fn is_alive(&self) -> bool {
         !self.queue.is_closed()
+    }
+}
+
+/// Bytes of the versions that an answer gives back.
+fn given_back(answer: &Answer) -> usize {
+    match answer {
+        Ok(stored) => stored.as_ref().map_or(0, |(uploaded, _)| decide::given_back(Ok(uploaded))),
+        Err(refusal) => decide::given_back(Err(refusal)),
     }
 }
 
@@ -250,6 +259,10 @@ impl Groups {
             match self.once(&group, attempt > 1).await? {
                 Some(stored) => open.iter().zip(stored).for_each(|(place, answer)| answers[*place] = answer),
                 None => tokio::time::sleep(pause(attempt)).await,
+            }
+            // These are told before there are more: the others are tried alone.
+            if answers.iter().flatten().map(given_back).sum::<usize>() >= GROUP_BYTES {
+                return Ok(());
             }
         }
         match (0..asked.len()).any(|place| is_open(place, answers)) {

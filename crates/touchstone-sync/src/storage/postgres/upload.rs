@@ -1,4 +1,4 @@
-//! A group of uploads: what users have, and whether remembered devices have their right, is read in one round trip, the uploads are decided,
+//! A group of uploads: what users have, and whether remembered devices have their right, is read in one round trip, and in a second one what answers give back; the uploads are decided,
 //! and what they make is written by one statement.
 //! That writes nothing of a user whose last revision has risen meanwhile, by another process: those uploads are decided again. So a
 //! user's uploads come one after the other, and revisions are seen in their order. Statements do not grow in number with the uploads.
@@ -8,7 +8,7 @@ use super::rights::{Grounds, Rights, has_right};
 use super::write::Writing;
 use super::{number, signed, text};
 use crate::change::{Upload, Uploaded, Version};
-use crate::storage::decide::{Applied, Decided, GIVEN_BACK_BYTES_MAX, Lookup, Write, decide};
+use crate::storage::decide::{self, Applied, Decided, GIVEN_BACK_BYTES_MAX, Lookup, Write};
 use crate::storage::gather::GROUP_BYTES;
 use crate::storage::{Client, Refusal};
 use deadpool_postgres::Client as Connection;
@@ -140,7 +140,7 @@ impl Found {
         }
     }
 
-    /// Notes data that was read. A version that is another by now has none: its user's uploads are decided again.
+    /// Notes data that was read. A version that is another by now has none: the upload that meets it is decided again.
     fn note_data(&mut self, row: &Row) {
         let (user, device, name): (_, Option<i64>, String) = (number(row.get(0)), row.get(1), row.get(2));
         let place = match device {
@@ -220,8 +220,8 @@ impl Seen<'_> {
     }
 }
 
-/// Stores the uploads of a group, in their order, at a moment of the services' time. One that is refused has written nothing, and so has one
-/// without an answer: another process was quicker.
+/// Stores the uploads of a group, each user's in their order, at a moment of the services' time. One that is refused has written nothing, and so has
+/// one without an answer: another process was quicker, or what is given back is much.
 pub(super) async fn uploads(
     connection: &Connection,
     group: &[&Asked],
@@ -230,21 +230,33 @@ pub(super) async fn uploads(
     let mut found = find(connection, group).await?;
     let too_much = read_given_back(connection, &mut found, group).await?;
     let mut decisions = Vec::with_capacity(group.len());
-    let mut changed = HashSet::new();
+    let (mut changed, mut left, mut given_back) = (HashSet::new(), HashSet::new(), 0);
     for (place, Asked { client, upload, grounds }) in group.iter().enumerate() {
         let user = client.account.user;
         let was = found.users.get(&user).map_or(0, |(revision, _)| *revision);
         let has_right = grounds.is_none() || found.rightful.contains(&place);
-        let decided = if has_right { decided(&found, *client, upload) } else { Ok(Ok(None)) };
-        let decided = match decided {
-            Ok(decided) => Some(decided),
-            // What uploads before it have changed is given back no more, so it may be little: it is decided again.
-            Err(Unread) if changed.contains(&user) || !too_much.contains(&place) => None,
-            Err(Unread) => Some(Err(Refusal::TooMuch { most: GIVEN_BACK_BYTES_MAX })),
+        let decided = match has_right {
+            // A user's uploads keep their order, and the answers of all have room for so much.
+            _ if left.contains(&user) || given_back >= GROUP_BYTES => None,
+            false => Some(Ok(None)),
+            true => match decided(&found, *client, upload) {
+                Ok(decided) => Some(decided),
+                Err(Unread) if too_much.contains(&place) && !changed.contains(&user) => {
+                    Some(Err(Refusal::TooMuch { most: GIVEN_BACK_BYTES_MAX }))
+                }
+                // Others of the group have changed what it meets, or used up what is read, or the version is another by now: it is decided again.
+                Err(Unread) => None,
+            },
         };
-        if let Some(Ok(Some(decided))) = &decided {
-            found.take(*client, upload, decided);
-            changed.insert(user);
+        match &decided {
+            None => drop(left.insert(user)),
+            Some(Ok(Some(decided))) => {
+                given_back += decided.given_back();
+                found.take(*client, upload, decided);
+                changed.insert(user);
+            }
+            Some(Err(refusal)) => given_back += decide::given_back(Err(refusal)),
+            Some(Ok(None)) => {}
         }
         decisions.push((decided, was));
     }
@@ -300,7 +312,7 @@ fn decided(
     if upload.history.as_ref().is_some_and(|named| named != history) {
         return Ok(Err(Refusal::OtherHistory { history: history.clone() }));
     }
-    Ok(decide(&Seen { found, client }, upload, *revision)?.map(Some))
+    Ok(decide::decide(&Seen { found, client }, upload, *revision)?.map(Some))
 }
 
 /// Reads what users have.
@@ -380,8 +392,8 @@ impl<'u> Wanted<'u> {
     }
 }
 
-/// Reads the data that answers may give back, which most groups have none of. Returns the uploads that meet more than is given back, of which nothing is
-/// read; nor is anything of those that are left when the data of a group is read.
+/// Reads the data that answers may give back, which most groups have none of. Returns the uploads that meet more than is given back, for which
+/// nothing is read; nor is anything for those that are left when as much is read as a group may.
 async fn read_given_back(
     connection: &Connection,
     found: &mut Found,
