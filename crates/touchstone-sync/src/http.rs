@@ -29,7 +29,7 @@ use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::presence::Presence;
 use crate::problem::{Kind, Problem};
-use crate::shares::{Share, Shares};
+use crate::shares::Shares;
 use crate::storage::{Account, Client, Storage};
 use axum::Router;
 use axum::body::Bytes;
@@ -58,6 +58,8 @@ pub struct App {
     pub(crate) streams: Shares,
     /// Answers that are not read yet.
     pub(crate) unread: Shares,
+    /// Ranges of everything that are read, and not counted as answers yet.
+    pub(crate) ranges: Shares,
     /// Bodies that are under way.
     pub(crate) bodies: Shares,
     /// Bytes of bodies that may still be under way.
@@ -79,7 +81,7 @@ impl App {
     pub fn new(storage: Arc<dyn Storage>, identity: Arc<dyn Identity>, limits: Limits) -> App {
         let room = Arc::new(Semaphore::new(limits.room_bytes));
         let rates = limits.user_rate.map(|rate| Arc::new(RateLimiter::keyed(Quota::per_second(rate))));
-        let (streams, unread, bodies) = (Shares::default(), Shares::default(), Shares::default());
+        let [streams, unread, ranges, bodies] = std::array::from_fn(|_| Shares::default());
         let (ending, streaming) = (CancellationToken::new(), TaskTracker::new());
         App {
             storage,
@@ -87,6 +89,7 @@ impl App {
             limits,
             streams,
             unread,
+            ranges,
             bodies,
             room,
             rates,
@@ -140,13 +143,9 @@ impl App {
 
     /// Counts an answer as a user's until it is read; none where those that wait to be read take all the room by now.
     fn hold(&self, account: Account, bytes: Vec<u8>) -> Option<Bytes> {
-        self.room(account, bytes.len()).map(|share| share.of(bytes))
-    }
-
-    /// Room for bytes of an answer of a user; none as for [`hold`](App::hold).
-    fn room(&self, account: Account, bytes: usize) -> Option<Share> {
         let Limits { unread_bytes, user_unread_bytes, .. } = self.limits;
-        self.unread.take_where_room(account, bytes, unread_bytes, user_unread_bytes)
+        let share = self.unread.take_where_room(account, bytes.len(), unread_bytes, user_unread_bytes);
+        share.map(|share| share.of(bytes))
     }
 
     /// Refuses a user whose devices ask too often.

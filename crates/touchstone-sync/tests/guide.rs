@@ -81,7 +81,7 @@ const NO_LIMITS: [&str; 37] = [
     "PROBE",
     "PROBE_BYTES",
     "RANGE",
-    "RANGE_BYTES",
+    "RANGES_OF_USER",
     "READS",
     "ROOM_EVERY",
     "SECRET_BYTES",

@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
 use touchstone_store::Store;
 use touchstone_sync::change::{Change, Upload};
 use touchstone_sync::http::App;
@@ -33,14 +35,8 @@ async fn device(storage: &Arc<dyn Storage>, user: &str, name: &str) -> Client {
     storage.register(account, name).await.unwrap()
 }
 
-fn upload(place: u64) -> Upload {
-    let change = Change { id: place.to_string(), data: Some("x".repeat(1_000_000)), base: None, name: None };
-    Upload { changes: vec![change], seen: 0, history: None }
-}
-
-/// Found by an attacker: what an upload meets was told in an answer that nobody counted, of 25 MB each.
-#[test]
-fn who_does_not_read_what_its_uploads_meet_is_answered_no_more() {
+/// A service that allows no more than one answer of a user that is not read, and has objects of one.
+fn served(objects: u64, data: &str) -> (SocketAddr, Runtime, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path().join("sync.db")).unwrap();
     let storage: Arc<dyn Storage> = Arc::new(Embedded::to_serve(store).unwrap());
@@ -48,9 +44,8 @@ fn who_does_not_read_what_its_uploads_meet_is_answered_no_more() {
     runtime.block_on(async {
         let phone = device(&storage, "ada", "phone").await;
         device(&storage, "bob", "laptop").await;
-        for place in 0..6 {
-            let data = Some("\u{1}".repeat(690_000));
-            let change = Change { id: place.to_string(), data, base: None, name: None };
+        for place in 0..objects {
+            let change = Change { id: place.to_string(), data: Some(data.into()), base: None, name: None };
             storage.upload(phone, Upload { changes: vec![change], ..Upload::default() }, None).await.unwrap();
         }
     });
@@ -59,6 +54,13 @@ fn who_does_not_read_what_its_uploads_meet_is_answered_no_more() {
     let listening = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listening.local_addr().unwrap();
     runtime.spawn(async move { serve(app, listening, None, Signals::catch()?).await });
+    (address, runtime, folder)
+}
+
+/// Found by an attacker: what an upload meets was told in an answer that nobody counted, of 25 MB each.
+#[test]
+fn who_does_not_read_what_its_uploads_meet_is_answered_no_more() {
+    let (address, _runtime, _folder) = served(6, &"\u{1}".repeat(690_000));
     let changes: Vec<_> =
         (0..6).map(|place| format!("{{\"id\":\"{place}\",\"data\":\"\",\"base\":0}}")).collect();
     let body = format!("{{\"changes\":[{}]}}", changes.join(","));
@@ -79,22 +81,7 @@ fn who_does_not_read_what_its_uploads_meet_is_answered_no_more() {
 
 #[test]
 fn who_does_not_read_is_answered_no_more_until_it_does_and_others_are() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path().join("sync.db")).unwrap();
-    let storage: Arc<dyn Storage> = Arc::new(Embedded::to_serve(store).unwrap());
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
-    runtime.block_on(async {
-        let phone = device(&storage, "ada", "phone").await;
-        device(&storage, "bob", "laptop").await;
-        for place in 0..OBJECTS {
-            storage.upload(phone, upload(place), None).await.unwrap();
-        }
-    });
-    let limits = Limits { user_unread_bytes: 1, ..Limits::default() };
-    let app = App::new(Arc::clone(&storage), Arc::new(Open::of(storage)), limits);
-    let listening = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listening.local_addr().unwrap();
-    runtime.spawn(async move { serve(app, listening, None, Signals::catch()?).await });
+    let (address, _runtime, _folder) = served(OBJECTS, &"x".repeat(1_000_000));
     let unread = ask(address, "phone", "/v1/sync/full");
     while status(address, "phone") != "503" {}
     assert_eq!(status(address, "laptop"), "200", "another user");

@@ -22,8 +22,8 @@ use tokio::time::sleep;
 /// Objects of one range: what a stream keeps in memory.
 const RANGE: u32 = 256;
 
-/// Bytes that a range is taken to have while it is read: it has at most about a mebibyte of data, which JSON may write six times as long.
-const RANGE_BYTES: usize = 6 << 20;
+/// Ranges of one user that are read at the same time.
+const RANGES_OF_USER: usize = 4;
 
 /// How often a stream looks whether there is room for its next range.
 const ROOM_EVERY: Duration = Duration::from_millis(50);
@@ -114,12 +114,14 @@ fn parts(app: Arc<App>, account: Account, standing: Standing) -> impl Stream<Ite
     .fuse()
 }
 
-/// Room for a range, from when there is some: the user's other answers may take all of it, and this one's own that are not read yet.
+/// A range's place, from when the user's answers that are not read have room for more. Those that are read at the same time have looked before
+/// each other is counted, so they are few.
 async fn room(app: &App, account: Account) -> Share {
     loop {
-        match app.room(account, RANGE_BYTES) {
-            Some(room) => return room,
-            None => sleep(ROOM_EVERY).await,
+        let place = app.ranges.take_one(account, usize::MAX, RANGES_OF_USER);
+        match place {
+            Ok(place) if app.allow_answer(account).is_ok() => return place,
+            _ => sleep(ROOM_EVERY).await,
         }
     }
 }
