@@ -11,6 +11,8 @@ mod health;
 mod integer;
 mod object;
 mod origins;
+#[cfg(feature = "compression")]
+mod packing;
 mod page;
 mod register;
 mod surroundings;

@@ -8,83 +8,130 @@ use tokio::runtime::Runtime;
 use touchstone_store::Store;
 use touchstone_sync::change::{Change, Upload};
 use touchstone_sync::http::App;
-use touchstone_sync::identity::Open;
+use touchstone_sync::identity::Tokens;
 use touchstone_sync::limits::Limits;
 use touchstone_sync::serve::{Signals, serve};
+use touchstone_sync::storage::Storage;
 use touchstone_sync::storage::embedded::Embedded;
-use touchstone_sync::storage::{Client, Storage};
+use touchstone_sync::token::Token;
 
 /// More than the system takes of an answer that nobody reads.
 const OBJECTS: u64 = 60;
 
-fn ask(address: SocketAddr, device: &str, path: &str) -> TcpStream {
-    let mut client = TcpStream::connect(address).unwrap();
-    write!(client, "GET {path} HTTP/1.1\r\nhost: x\r\nx-client: {device}\r\nconnection: close\r\n\r\n")
-        .unwrap();
-    client
+/// A service that allows no more than one answer of a user that is not read.
+struct Served {
+    address: SocketAddr,
+    /// Of ada, who has the device `phone` and some objects, and of bob, who has the device `laptop`.
+    tokens: [Token; 2],
+    _runtime: Runtime,
+    _folder: TempDir,
 }
 
-fn status(address: SocketAddr, device: &str) -> String {
-    let mut answer = Vec::new();
-    ask(address, device, "/v1/sync/delta?limit=1").read_to_end(&mut answer).unwrap();
-    String::from_utf8_lossy(&answer[9..12]).into_owned()
-}
-
-async fn device(storage: &Arc<dyn Storage>, user: &str, name: &str) -> Client {
-    let account = storage.user(user).await.unwrap();
-    storage.register(account, name).await.unwrap()
-}
-
-/// A service that allows no more than one answer of a user that is not read, and has objects of one.
-fn served(objects: u64, data: &str) -> (SocketAddr, Runtime, TempDir) {
+/// A service with so many objects of ada.
+fn served(objects: u64, data: &str) -> Served {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path().join("sync.db")).unwrap();
     let storage: Arc<dyn Storage> = Arc::new(Embedded::to_serve(store).unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    let tokens = [Token::make().unwrap(), Token::make().unwrap()];
     runtime.block_on(async {
-        let phone = device(&storage, "ada", "phone").await;
-        device(&storage, "bob", "laptop").await;
+        let [ada, bob] = [storage.user("ada").await.unwrap(), storage.user("bob").await.unwrap()];
+        let phone = storage.register(ada, "phone").await.unwrap();
+        storage.register(bob, "laptop").await.unwrap();
+        for (account, token) in [ada, bob].into_iter().zip(&tokens) {
+            storage.keep_token(account, &token.hash(), 0, None).await.unwrap();
+        }
         for place in 0..objects {
             let change = Change { id: place.to_string(), data: Some(data.into()), base: None, name: None };
             storage.upload(phone, Upload { changes: vec![change], ..Upload::default() }, None).await.unwrap();
         }
     });
     let limits = Limits { user_unread_bytes: 1, ..Limits::default() };
-    let app = App::new(Arc::clone(&storage), Arc::new(Open::of(storage)), limits);
+    let app = App::new(Arc::clone(&storage), Arc::new(Tokens::of(storage)), limits);
     let listening = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listening.local_addr().unwrap();
     runtime.spawn(async move { serve(app, listening, None, Signals::catch()?).await });
-    (address, runtime, folder)
+    Served { address, tokens, _runtime: runtime, _folder: folder }
+}
+
+impl Served {
+    /// Sends what a device asks, and does not read the answer.
+    fn ask(&self, device: &str, request: &str, more: &str) -> TcpStream {
+        let token = if device == "phone" { &self.tokens[0] } else { &self.tokens[1] }.reveal();
+        let mut client = TcpStream::connect(self.address).unwrap();
+        write!(
+            client,
+            "{request} HTTP/1.1\r\nhost: x\r\nx-client: {device}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n{more}"
+        )
+        .unwrap();
+        client
+    }
+
+    fn get(&self, device: &str, path: &str) -> TcpStream {
+        self.ask(device, &format!("GET {path}"), "\r\n")
+    }
+
+    fn status_of(&self, device: &str, path: &str) -> String {
+        let mut answer = Vec::new();
+        self.get(device, path).read_to_end(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer[9..12]).into_owned()
+    }
+
+    /// The status of a small page.
+    fn status(&self, device: &str) -> String {
+        self.status_of(device, "/v1/sync/delta?limit=1")
+    }
 }
 
 /// Found by an attacker: what an upload meets was told in an answer that nobody counted, of 25 MB each.
 #[test]
 fn who_does_not_read_what_its_uploads_meet_is_answered_no_more() {
-    let (address, _runtime, _folder) = served(6, &"\u{1}".repeat(690_000));
+    let served = served(6, &"\u{1}".repeat(690_000));
     let changes: Vec<_> =
         (0..6).map(|place| format!("{{\"id\":\"{place}\",\"data\":\"\",\"base\":0}}")).collect();
     let body = format!("{{\"changes\":[{}]}}", changes.join(","));
-    let mut unread = TcpStream::connect(address).unwrap();
-    write!(
-        unread,
-        "POST /v1/sync/delta HTTP/1.1\r\nhost: x\r\nx-client: phone\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .unwrap();
+    let more = format!("content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let mut unread = served.ask("phone", "POST /v1/sync/delta", &more);
     let mut status_line = [0; 12];
     unread.read_exact(&mut status_line).unwrap();
     assert_eq!(status_line, *b"HTTP/1.1 409");
-    assert_eq!((status(address, "phone").as_str(), status(address, "laptop").as_str()), ("503", "200"));
+    assert_eq!((served.status("phone").as_str(), served.status("laptop").as_str()), ("503", "200"));
     drop(unread);
-    while status(address, "phone") != "200" {}
+    while served.status("phone") != "200" {}
 }
 
 #[test]
 fn who_does_not_read_is_answered_no_more_until_it_does_and_others_are() {
-    let (address, _runtime, _folder) = served(OBJECTS, &"x".repeat(1_000_000));
-    let unread = ask(address, "phone", "/v1/sync/full");
-    while status(address, "phone") != "503" {}
-    assert_eq!(status(address, "laptop"), "200", "another user");
+    let served = served(OBJECTS, &"x".repeat(1_000_000));
+    let unread = served.get("phone", "/v1/sync/full");
+    while served.status("phone") != "503" {}
+    assert_eq!(served.status("laptop"), "200", "another user");
+    assert_eq!(served.status_of("phone", "/v1/devices"), "503", "the list of devices is an answer too");
+    assert_eq!(served.status_of("laptop", "/v1/devices"), "200");
     drop(unread);
-    while status(address, "phone") != "200" {}
+    while served.status("phone") != "200" {}
+    assert_eq!(served.status_of("phone", "/v1/devices"), "200");
+}
+
+/// Parts of everything are not refused: they wait until those before them are read, of other answers too.
+#[test]
+fn streams_of_everything_wait_for_each_other_and_each_is_whole() {
+    let served = served(OBJECTS, &"x".repeat(1_000_000));
+    let begun: Vec<_> = (0..6).map(|_| served.get("phone", "/v1/sync/full")).collect();
+    while served.status("phone") != "503" {}
+    let read = |mut answer: TcpStream| {
+        let mut text = String::new();
+        answer.read_to_string(&mut text).unwrap();
+        text
+    };
+    let reading: Vec<_> = begun.into_iter().map(|answer| std::thread::spawn(move || read(answer))).collect();
+    let answers: Vec<_> = reading.into_iter().map(|answer| answer.join().unwrap()).collect();
+    let (whole, refused): (Vec<_>, Vec<_>) =
+        answers.iter().partition(|text| text.starts_with("HTTP/1.1 200"));
+    assert!(!whole.is_empty());
+    for text in whole {
+        assert_eq!(text.matches("\"revision\":").count() as u64, OBJECTS);
+        assert!(text.contains(&format!("\"cursor\":{OBJECTS}}}")), "{}", &text[text.len() - 200..]);
+    }
+    assert!(refused.iter().all(|text| text.starts_with("HTTP/1.1 503")), "{refused:?}");
 }

@@ -28,10 +28,10 @@ pub(super) struct Body<T> {
 pub(crate) const SMALL_BYTES_MAX: usize = 8 << 10;
 
 /// What a client does about a packing that is not known.
-const KNOWN: &str = if cfg!(feature = "zstd") {
+const KNOWN: &str = if cfg!(feature = "compression") {
     "send it as `gzip`, as `zstd`, or as it is"
 } else {
-    "send it as `gzip`, or as it is"
+    "this build unpacks none, send it as it is"
 };
 
 /// Bytes of room that a body takes at least when it turns out to need more.

@@ -1,10 +1,12 @@
 //! What surrounds every path: request ids, a line of the log, metrics, headers that keep answers where they belong, and packing.
 
+#[cfg(feature = "compression")]
+use super::packing;
 use crate::problem::{Kind, Problem};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
@@ -13,14 +15,10 @@ use metrics::{counter, gauge, histogram};
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
+#[cfg(not(feature = "compression"))]
+use tower::layer::util::Identity;
 use tower::util::MapResponseLayer;
-use tower_http::compression::CompressionLayer;
-use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
-use tower_http::decompression::RequestDecompressionLayer;
 use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
-
-/// Bytes from which an answer is worth packing: what fits into a packet is not.
-const PACKED_FROM: u64 = 1_400;
 
 /// How many requests are not answered yet.
 const UNDER_WAY: &str = "touchstone_sync_requests_under_way";
@@ -45,16 +43,17 @@ const HEADERS: [(HeaderName, &str); 5] = [
 ///
 /// The layers, the outermost first, are one to the router: it boxes each layer that it is given, and clones all of them for each one.
 pub fn surrounded(router: Router, body_bytes: usize) -> Router {
-    let packed = SizeAbove::new(PACKED_FROM).and(NotForContentType::SSE);
+    #[cfg(feature = "compression")]
+    let (unpacking, packing) = (packing::unpacking(), packing::packing());
+    #[cfg(not(feature = "compression"))]
+    let (unpacking, packing) = (Identity::new(), Identity::new());
     router.layer((
         SetRequestIdLayer::new(REQUEST_ID, RandomId),
         PropagateRequestIdLayer::new(REQUEST_ID),
         MapResponseLayer::new(with_headers),
         from_fn(move |request, next| measured(bounded(request, body_bytes), next)),
-        RequestDecompressionLayer::new().pass_through_unaccepted(true),
-        MapResponseLayer::new(as_noted),
-        CompressionLayer::new().compress_when(packed),
-        MapResponseLayer::new(note_status),
+        unpacking,
+        packing,
     ))
 }
 
@@ -74,25 +73,6 @@ impl MakeRequestId for RandomId {
 fn with_headers<B>(mut response: Response<B>) -> Response<B> {
     for (name, value) in HEADERS {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
-    }
-    response
-}
-
-/// The status that a path has answered with.
-#[derive(Clone, Copy)]
-struct Answered(StatusCode);
-
-fn note_status<B>(mut response: Response<B>) -> Response<B> {
-    let status = response.status();
-    response.extensions_mut().insert(Answered(status));
-    response
-}
-
-/// Gives the path's status back. What packs answers says 406 where a client takes no packing that there is, and neither the answer as
-/// it is; by then the path has done what it was asked to, and the answer is sent as it is.
-fn as_noted<B>(mut response: Response<B>) -> Response<B> {
-    if let Some(Answered(status)) = response.extensions_mut().remove() {
-        *response.status_mut() = status;
     }
     response
 }

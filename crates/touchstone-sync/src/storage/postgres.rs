@@ -3,6 +3,8 @@
 mod address;
 pub(crate) mod batch;
 mod forget;
+mod found;
+mod given_back;
 pub(crate) mod group;
 pub(crate) mod lease;
 mod life;
