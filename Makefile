@@ -15,11 +15,16 @@ PYTHON ?= python3
 TESTED := --target-dir $(CURDIR)/target
 # The package is built by pip in a folder of its own.
 PYTHON_TARGET := $(CURDIR)/target/python
+# Clippy's driver compiles what it lints, and as the compiler is without optimisation: where it stands in the compiler's place for a workspace's
+# own crates, the tests and the lints have one build.
+LINTING := CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER=clippy-driver
+# The same where tests build more themselves, which has the compiler.
+LINTED := CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ cargo --config 'build.rustc-workspace-wrapper="clippy-driver"'
 # Drivers and packages that tests build to run them once are not optimised: most of their time would be that of compiling. What the lab
 # builds to measure it is, as its manifest says.
 UNOPTIMISED := CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=2
 
-.PHONY: help bench test serve sync fio mutations sanitize simulator tools tools-python tools-cpp tools-java tools-go tools-sanitize browser build format lint unit targets hand-offs kits kits-cpp kits-java kits-go python clean
+.PHONY: help bench test serve sync fio mutations sanitize simulator tools tools-python tools-cpp tools-java tools-go tools-sanitize browser build format lint lint-small documentation unit targets hand-offs kits kits-cpp kits-java kits-go python clean
 
 help:
 	@echo "make build   target/release/touchstone alone, to be put on the PATH"
@@ -36,7 +41,7 @@ bench: tools build
 	$(TOUCHSTONE) bench
 
 # The last of them take nothing that another one has compiled, and much of it is one thread's work: two at a time, each told when it is done.
-test: tools tools-python tools-cpp tools-java tools-go browser format lint unit targets kits
+test: tools tools-python tools-cpp tools-java tools-go browser format lint-small documentation unit targets kits
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target hand-offs kits-cpp kits-java kits-go python
 	@echo "All of it passed."
 
@@ -106,29 +111,36 @@ serve:
 build:
 	cargo build --release --locked --target-dir target --package touchstone-cli
 
+# `--all` takes each crate that a path leads to, and where there is one package it is not needed.
 format:
 	cargo fmt --all --check
 	cargo fmt --all --check --manifest-path $(KIT_RUST)
-	cargo fmt --all --check --manifest-path $(KIT_CIPHER)
-	cargo fmt --all --check --manifest-path $(KIT_NATIVE_DB)
-	cargo fmt --all --check --manifest-path $(KIT_POOL)
+	cargo fmt --check --manifest-path $(KIT_CIPHER)
+	cargo fmt --check --manifest-path $(KIT_NATIVE_DB)
+	cargo fmt --check --manifest-path $(KIT_POOL)
 	cargo fmt --all --check --manifest-path $(KIT_STORE)
-	cargo fmt --all --check --manifest-path $(PACKAGE_PYTHON)
+	cargo fmt --check --manifest-path $(PACKAGE_PYTHON)
 
-lint:
+# While working: the lints alone, of everything that `make test` lints as it builds it.
+lint: lint-small documentation
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo clippy --package touchstone-sync --no-default-features --locked -- -D warnings
 	cargo clippy --workspace --all-targets --all-features --locked --manifest-path $(KIT_RUST) $(TESTED) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_CIPHER) $(TESTED) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_NATIVE_DB) $(TESTED) -- -D warnings
 	cargo clippy --all-targets --locked --manifest-path $(KIT_POOL) $(TESTED) -- -D warnings
 	cargo clippy --workspace --all-targets --locked --manifest-path $(KIT_STORE) $(TESTED) -- -D warnings
 	PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1 cargo clippy --all-targets --locked --manifest-path $(PACKAGE_PYTHON) $(TESTED) -- -D warnings
+
+# The sync service as `make serve` has it, which no test builds.
+lint-small:
+	cargo clippy --package touchstone-sync --no-default-features --locked -- -D warnings
+
+documentation:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
 # The command is built first: the tests of the whole pipeline run it as a user would.
 unit: build
-	$(UNOPTIMISED) cargo test --workspace --locked
+	$(UNOPTIMISED) $(LINTED) test --workspace --locked
 
 # The store for other systems, as far as Rust's compiler can tell. No C is compiled: `true` stands for its compiler, so that no cross
 # compiler is needed. A system whose standard library is not installed is named and passed over, for no test reaches the network.
@@ -175,11 +187,12 @@ simulator: tools-python build
 	$(SIMULATOR)/venv/bin/python kits/rust/pool/simulator/simulate.py $(SIMULATOR)/orders kits/rust/pool/target/release/examples/hits
 
 kits:
-	cargo test --workspace --all-features --locked --manifest-path $(KIT_RUST) $(TESTED)
-	cargo test --locked --manifest-path $(KIT_CIPHER) $(TESTED)
-	cargo test --locked --manifest-path $(KIT_NATIVE_DB) $(TESTED)
-	cargo test --locked --manifest-path $(KIT_POOL) $(TESTED)
-	cargo test --locked --workspace --manifest-path $(KIT_STORE) $(TESTED)
+	$(LINTED) test --workspace --all-features --locked --manifest-path $(KIT_RUST) $(TESTED)
+	$(LINTED) test --locked --manifest-path $(KIT_CIPHER) $(TESTED)
+	$(LINTED) test --locked --manifest-path $(KIT_NATIVE_DB) $(TESTED)
+	$(LINTED) test --no-run --bench fio --locked --manifest-path $(KIT_POOL) $(TESTED)
+	$(LINTED) test --locked --manifest-path $(KIT_POOL) $(TESTED)
+	$(LINTED) test --workspace --locked --manifest-path $(KIT_STORE) $(TESTED)
 
 kits-cpp: tools-cpp
 	$(MAKE) --silent --directory kits/cpp test
@@ -197,8 +210,8 @@ kits-go: tools-go
 python: export CARGO_TARGET_DIR := $(PYTHON_TARGET)
 python: tools-python
 	$(PYTHON) -m venv $(PYTHON_TARGET)/venv
-	$(UNOPTIMISED) $(PYTHON_TARGET)/venv/bin/pip install --quiet --disable-pip-version-check './python[test]'
-	cd python && $(PYTHON_TARGET)/venv/bin/pytest --quiet
+	$(UNOPTIMISED) $(LINTING) $(PYTHON_TARGET)/venv/bin/pip install --quiet --disable-pip-version-check './python[test]'
+	cd python && $(UNOPTIMISED) $(LINTING) $(PYTHON_TARGET)/venv/bin/pytest --quiet
 	cd kits/python && $(UNOPTIMISED) $(PYTHON_TARGET)/venv/bin/pytest --quiet --numprocesses auto -p no:cacheprovider tests
 
 clean:
