@@ -1,5 +1,10 @@
 //! What devices tell each other through the service: changes, the versions that they make, and pages of versions.
 
+use crate::shares::AnswerRoom;
+
+/// Bytes of a version in JSON beside its texts, at most.
+const BYTES_BESIDE_TEXT: usize = 64;
+
 /// What a device asks for: an object's whole new state, or its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
@@ -14,7 +19,7 @@ pub struct Change {
 }
 
 /// Changes that are applied together, all or none, in their order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Upload {
     /// At least one.
     pub changes: Vec<Change>,
@@ -23,6 +28,8 @@ pub struct Upload {
     pub seen: u64,
     /// The history that the device's revisions are of, where it says so.
     pub history: Option<String>,
+    /// Room for what the answer gives back.
+    pub answer: AnswerRoom,
 }
 
 impl Upload {
@@ -42,6 +49,19 @@ pub struct Version {
     pub revision: u64,
     /// The state; none where the object is deleted.
     pub data: Option<String>,
+}
+
+impl Version {
+    /// Bytes that it takes in an answer, or some more: of a character of JSON that is escaped, those that stand for it.
+    pub(crate) fn bytes_of_json(&self) -> usize {
+        let escaped = |byte: u8| match byte {
+            b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+            0x00..=0x1f => 6,
+            _ => 1,
+        };
+        let of = |text: &str| text.bytes().map(escaped).sum::<usize>();
+        BYTES_BESIDE_TEXT + of(&self.id) + self.data.as_deref().map_or(0, of)
+    }
 }
 
 /// What became of an upload.

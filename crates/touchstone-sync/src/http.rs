@@ -6,7 +6,7 @@ pub(crate) mod body;
 mod devices;
 mod document;
 mod download;
-mod full;
+pub(crate) mod full;
 mod health;
 mod integer;
 mod object;
@@ -31,7 +31,7 @@ use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::presence::Presence;
 use crate::problem::{Kind, Problem};
-use crate::shares::Shares;
+use crate::shares::{AnswerRoom, Shares};
 use crate::storage::{Account, Client, Storage};
 use axum::Router;
 use axum::body::Bytes;
@@ -60,8 +60,9 @@ pub struct App {
     pub(crate) streams: Shares,
     /// Answers that are not read yet.
     pub(crate) unread: Shares,
-    /// Ranges of everything that are read, and not counted as answers yet.
+    /// Ranges of everything that are read, and not counted as answers yet: of each user, and of all.
     pub(crate) ranges: Shares,
+    pub(crate) ranges_of_all: Arc<Semaphore>,
     /// Bodies that are under way.
     pub(crate) bodies: Shares,
     /// Bytes of bodies that may still be under way.
@@ -92,6 +93,7 @@ impl App {
             streams,
             unread,
             ranges,
+            ranges_of_all: Arc::new(Semaphore::new(full::RANGES)),
             bodies,
             room,
             rates,
@@ -148,6 +150,12 @@ impl App {
         let Limits { unread_bytes, user_unread_bytes, .. } = self.limits;
         let share = self.unread.take_where_room(account, bytes.len(), unread_bytes, user_unread_bytes);
         share.map(|share| share.of(bytes))
+    }
+
+    /// Room for what the answer to an upload of a user gives back.
+    fn room_of_answer(&self, account: Account) -> AnswerRoom {
+        let Limits { unread_bytes, user_unread_bytes, .. } = self.limits;
+        AnswerRoom::of(self.unread.clone(), account, unread_bytes, user_unread_bytes)
     }
 
     /// Refuses a user whose devices ask too often.

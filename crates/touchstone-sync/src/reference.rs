@@ -2,6 +2,7 @@
 
 use crate::connection::TAKEN_WITHIN;
 use crate::http::body::SMALL_BYTES_MAX;
+use crate::http::full::ROOM_WITHIN;
 use crate::http::watch::UNASKED_MAX;
 use crate::limits::{CONNECTIONS, Limits, NAME_BYTES_MAX, PAGE, PAGE_MAX, REMEMBER};
 use crate::problem::{DETAIL_BYTES_MAX, Kind, Said};
@@ -180,6 +181,7 @@ fn of_connections() -> Vec<Limit> {
         fixed("time for the head of a connection's first request", time(HEAD_WITHIN), closed),
         fixed("time between an answer and the head of the next request", time(IDLE_FOR), closed),
         fixed("time for which a client takes nothing of its answer", time(TAKEN_WITHIN), closed),
+        fixed("time for which everything waits until its user's answers are read", time(ROOM_WITHIN), closed),
         fixed(
             "what a client sends behind a request for a stream of `watch`",
             bytes(UNASKED_MAX),

@@ -26,6 +26,16 @@ impl Held {
         self.all += much;
         *self.of.entry(account).or_default() += much;
     }
+
+    fn give_back(&mut self, account: Account, much: usize) {
+        self.all -= much;
+        if let Some(of_user) = self.of.get_mut(&account) {
+            *of_user -= much;
+            if *of_user == 0 {
+                self.of.remove(&account);
+            }
+        }
+    }
 }
 
 /// What is counted of a user, until this is dropped.
@@ -43,6 +53,48 @@ pub(crate) enum Full {
     All,
     /// The user has as many as one may.
     OfUser,
+}
+
+/// Room for what the answer to an upload gives back. It is taken when it is known how much that is, before anything is written: what is stored
+/// is told.
+#[derive(Clone, Debug, Default)]
+pub struct AnswerRoom {
+    /// None where all is told.
+    of: Option<Arc<OfAnswer>>,
+}
+
+#[derive(Debug)]
+struct OfAnswer {
+    shares: Shares,
+    account: Account,
+    most: usize,
+    of_user: usize,
+    taken: Mutex<Option<Share>>,
+}
+
+impl AnswerRoom {
+    /// Of a user's answers, which all together may reach `most`, and those of this user `of_user`.
+    pub(crate) fn of(shares: Shares, account: Account, most: usize, of_user: usize) -> AnswerRoom {
+        let taken = Mutex::default();
+        AnswerRoom { of: Some(Arc::new(OfAnswer { shares, account, most, of_user, taken })) }
+    }
+
+    /// Takes room for so many bytes, in the place of what it had: an upload may be decided several times. Returns whether there is room.
+    pub(crate) fn take(&self, bytes: usize) -> bool {
+        let Some(of) = &self.of else { return true };
+        let mut taken = of.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(taken.take());
+        *taken = of.shares.take_where_room(of.account, bytes, of.most, of.of_user);
+        taken.is_some()
+    }
+
+    /// What was taken, for an answer of so many bytes.
+    pub(crate) fn taken(&self, bytes: usize) -> Option<Share> {
+        let of = self.of.as_ref()?;
+        let mut share = of.taken.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        share.become_of(bytes);
+        Some(share)
+    }
 }
 
 /// An answer's bytes, counted until the last of them is sent or given up.
@@ -110,6 +162,14 @@ impl Share {
         Bytes::from_owner(Answer { bytes, _share: self })
     }
 
+    /// Counts so many bytes of its user in the place of those that it counts.
+    fn become_of(&mut self, bytes: usize) {
+        let mut held = self.shares.lock();
+        held.take(self.account, bytes);
+        held.give_back(self.account, self.held);
+        self.held = bytes;
+    }
+
     /// Counts more bytes of its user.
     pub(crate) fn grow(&mut self, bytes: usize) {
         self.shares.lock().take(self.account, bytes);
@@ -125,14 +185,7 @@ impl AsRef<[u8]> for Answer {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut held = self.shares.lock();
-        held.all -= self.held;
-        if let Some(of_user) = held.of.get_mut(&self.account) {
-            *of_user -= self.held;
-            if *of_user == 0 {
-                held.of.remove(&self.account);
-            }
-        }
+        self.shares.lock().give_back(self.account, self.held);
     }
 }
 
@@ -153,5 +206,19 @@ mod tests {
         assert!(hold(bob, 0).is_some() && hold(ada, 0).is_none());
         drop(held);
         assert!(hold(ada, 0).is_some());
+    }
+
+    #[test]
+    fn room_of_an_answer_is_taken_once_and_becomes_that_of_the_answer() {
+        let (shares, ada) = (Shares::default(), Account::numbered(1));
+        let room = |shares: &Shares| AnswerRoom::of(shares.clone(), ada, 100, 10);
+        let (first, second) = (room(&shares), room(&shares));
+        assert!(first.take(9) && first.take(8), "it has what it had");
+        assert!(second.take(50) && !room(&shares).take(1));
+        let answer = first.taken(3).unwrap();
+        assert!(first.taken(3).is_none() && second.take(20));
+        drop((answer, second));
+        assert!(shares.has_room(ada, 1, 1), "all of it is given back");
+        assert!(AnswerRoom::default().take(usize::MAX));
     }
 }

@@ -188,6 +188,8 @@ pub enum Refusal {
         /// How many are given back at most.
         most: usize,
     },
+    /// The user's answers that are not read have no room for the versions that would be given back. Nothing of it is stored.
+    Unread,
     /// Objects are not at the base that the upload names. Nothing of it is stored.
     Conflict {
         /// What they are, in the order of the upload; an object that is not known has the revision 0.
@@ -391,6 +393,7 @@ impl fmt::Display for Refusal {
                 formatter,
                 "the versions that this upload meets have more than the {most} bytes that an answer gives back: upload fewer changes at a time"
             ),
+            Refusal::Unread => formatter.write_str(crate::http::UNREAD),
             Refusal::Conflict { current } => write!(
                 formatter,
                 "{} of the objects are not at the base that the upload names, and nothing of it is stored",

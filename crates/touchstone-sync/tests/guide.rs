@@ -59,10 +59,11 @@ fn keep_fresh(path: &Path, fresh: &str) {
 }
 
 /// Numbers and times of the code that no client meets, nor an owner: how the work is cut, how often something is looked at, and bytes of secrets.
-const NO_LIMITS: [&str; 37] = [
+const NO_LIMITS: [&str; 39] = [
     "ALIVE_EVERY",
     "ALLOWED_FOR",
     "ATTEMPTS",
+    "BYTES_BESIDE_TEXT",
     "CONNECTIONS_MAX",
     "DEVICES_AT_HAND",
     "FORGET_EVERY",
@@ -81,6 +82,7 @@ const NO_LIMITS: [&str; 37] = [
     "PROBE",
     "PROBE_BYTES",
     "RANGE",
+    "RANGES",
     "RANGES_OF_USER",
     "READS",
     "ROOM_EVERY",

@@ -3,6 +3,7 @@
 use super::{App, UNREAD};
 use crate::change;
 use crate::problem::{Kind, Problem};
+use crate::shares::AnswerRoom;
 use crate::storage::Account;
 use axum::body::Bytes;
 use axum::http::{HeaderValue, header};
@@ -44,9 +45,11 @@ pub(super) fn to_json(value: &impl Serialize) -> Response {
     json(bytes(value))
 }
 
-/// The same, of a user, whose length depends on what the user has: it is counted until it is read.
-pub(super) fn counted(app: &App, account: Account, value: &impl Serialize) -> Response {
-    json(app.unread.hold(account, bytes(value)))
+/// The same, of a user, whose length depends on what the user has: it is counted until it is read, in the room that was taken for it.
+pub(super) fn counted(app: &App, account: Account, room: &AnswerRoom, value: &impl Serialize) -> Response {
+    let bytes = bytes(value);
+    let share = room.taken(bytes.len()).unwrap_or_else(|| app.unread.take(account, bytes.len()));
+    json(share.of(bytes))
 }
 
 /// The same, where there is room for it.

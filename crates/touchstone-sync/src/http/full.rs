@@ -6,10 +6,10 @@
 use super::App;
 use super::answer::{Version, json};
 use super::asking::Asking;
-use crate::change::Standing;
+use crate::change::{self, Standing};
 use crate::problem::Problem;
 use crate::shares::Share;
-use crate::storage::Account;
+use crate::storage::{self, Account};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::Response;
@@ -17,16 +17,24 @@ use futures_util::{Stream, StreamExt, stream};
 use std::io::{Error, Write};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, sleep};
+use tokio_util::task::AbortOnDropHandle;
 
 /// Objects of one range: what a stream keeps in memory.
 const RANGE: u32 = 256;
 
-/// Ranges of one user that are read at the same time.
+/// Ranges that are read at the same time.
+pub(super) const RANGES: usize = 16;
+
+/// Those of one user.
 const RANGES_OF_USER: usize = 4;
 
 /// How often a stream looks whether there is room for its next range.
 const ROOM_EVERY: Duration = Duration::from_millis(50);
+
+/// How long a stream waits for that before it breaks off: a client that reads one of its streams after the other would wait without end.
+pub(crate) const ROOM_WITHIN: Duration = Duration::from_secs(60);
 
 /// Every object of the user, and where to go on from.
 #[cfg(feature = "openapi")]
@@ -72,56 +80,126 @@ pub(super) async fn full(State(app): State<Arc<App>>, Asking(client): Asking) ->
 
 /// The answer's bytes, and then none however often it is asked: what packs them asks again. Where the storage fails in the middle, the
 /// stream ends with an error, and so does the connection: what the client has is no JSON, and is not taken for everything.
+///
+/// Each part is made by a task: a client that takes nothing may leave the stream unasked in the middle of a part, which would keep a connection of
+/// the storage meanwhile.
 fn parts(app: Arc<App>, account: Account, standing: Standing) -> impl Stream<Item = Result<Bytes, Error>> {
     stream::unfold(Part::Begin, move |part| {
         let (app, standing) = (app.clone(), standing.clone());
         async move {
-            let (mut bytes, after) = match part {
+            let (begin, after) = match part {
                 Part::Begin => (b"{\"changes\":[".to_vec(), 0),
                 Part::After(revision) => (Vec::new(), revision),
                 Part::Ended => return None,
             };
-            let room = room(&app, account).await;
-            let range = match app.storage.objects(account, after, standing.revision, RANGE).await {
-                Ok(range) => range,
-                Err(error) => {
-                    let _ = Problem::from(error);
-                    return Some((Err(Error::other("the storage failed")), Part::Ended));
-                }
-            };
-            let last = range.last().map(|version| version.revision);
-            for (place, version) in range.into_iter().enumerate() {
-                if after > 0 || place > 0 {
-                    bytes.push(b',');
-                }
-                serde_json::to_writer(&mut bytes, &Version::from(version))
-                    .expect("texts and numbers are JSON");
+            let made = AbortOnDropHandle::new(tokio::spawn(made(app, account, standing, begin, after)));
+            match made.await {
+                Ok(Some((bytes, next))) => Some((Ok(bytes), next)),
+                _ => Some((Err(Error::other("a part could not be made")), Part::Ended)),
             }
-            let next = match last {
-                Some(last) => Part::After(last),
-                None => {
-                    let Standing { revision, history } = standing;
-                    write!(bytes, "],\"history\":\"{history}\",\"cursor\":{revision}}}")
-                        .expect("memory takes it");
-                    Part::Ended
-                }
-            };
-            let part = app.unread.hold(account, bytes);
-            drop(room);
-            Some((Ok(part), next))
         }
     })
     .fuse()
 }
 
-/// A range's place, from when the user's answers that are not read have room for more. Those that are read at the same time have looked before
-/// each other is counted, so they are few.
-async fn room(app: &App, account: Account) -> Share {
-    loop {
-        let place = app.ranges.take_one(account, usize::MAX, RANGES_OF_USER);
-        match place {
-            Ok(place) if app.allow_answer(account).is_ok() => return place,
-            _ => sleep(ROOM_EVERY).await,
+/// The part of the objects behind a revision, counted until it is read, and where to go on. None where it cannot be made.
+async fn made(
+    app: Arc<App>,
+    account: Account,
+    Standing { revision, history }: Standing,
+    mut bytes: Vec<u8>,
+    after: u64,
+) -> Option<(Bytes, Part)> {
+    let Range { versions, _place, _of_all } = range(&app, account, after, revision).await?;
+    let last = versions.last().map(|version| version.revision);
+    for (place, version) in versions.into_iter().enumerate() {
+        if after > 0 || place > 0 {
+            bytes.push(b',');
         }
+        serde_json::to_writer(&mut bytes, &Version::from(version)).expect("texts and numbers are JSON");
+    }
+    let next = last.map_or(Part::Ended, Part::After);
+    if last.is_none() {
+        write!(bytes, "],\"history\":\"{history}\",\"cursor\":{revision}}}").expect("memory takes it");
+    }
+    Some((app.unread.hold(account, bytes), next))
+}
+
+/// Objects that were read, with their places among those that are read at the same time: all of these have looked for room before each
+/// other is counted, so they are few.
+struct Range {
+    versions: Vec<change::Version>,
+    _place: Share,
+    _of_all: OwnedSemaphorePermit,
+}
+
+/// The objects behind a revision, read when the user's answers that are not read have room for more. None where they never had, or the storage
+/// failed.
+async fn range(app: &App, account: Account, after: u64, to: u64) -> Option<Range> {
+    let began = Instant::now();
+    loop {
+        let of_all = Arc::clone(&app.ranges_of_all).acquire_owned().await.ok()?;
+        let has_room = app.allow_answer(account).is_ok();
+        if has_room && let Ok(place) = app.ranges.take_one(account, usize::MAX, RANGES_OF_USER) {
+            match app.storage.objects(account, after, to, RANGE).await {
+                Ok(versions) => return Some(Range { versions, _place: place, _of_all: of_all }),
+                Err(storage::Error::Busy) => {}
+                Err(error) => {
+                    let _ = Problem::from(error);
+                    return None;
+                }
+            }
+        }
+        drop(of_all);
+        if began.elapsed() >= ROOM_WITHIN {
+            return None;
+        }
+        sleep(ROOM_EVERY).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::{Change, Upload};
+    use crate::identity::Open;
+    use crate::limits::Limits;
+    use crate::storage::Storage;
+    use crate::storage::embedded::Embedded;
+    use futures_util::poll;
+    use std::pin::pin;
+    use tokio::task::yield_now;
+    use touchstone_store::Store;
+
+    /// Found by an attacker: what packs an answer leaves it unasked while nobody takes what is packed, and a part that was begun kept a connection of
+    /// the storage and a place of its user meanwhile.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_part_that_was_begun_is_made_though_nobody_asks_for_it() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let store = Store::open(folder.path().join("sync.db")).expect("a store can be made");
+        let storage: Arc<dyn Storage> = Arc::new(Embedded::to_serve(store).expect("it can be served"));
+        let account = storage.user("ada").await.expect("a user can be made");
+        let phone = storage.register(account, "phone").await.expect("a device can be registered");
+        let change = Change { id: "list".into(), data: Some("milk".into()), base: None, name: None };
+        let upload = Upload { changes: vec![change], ..Upload::default() };
+        storage.upload(phone, upload, None).await.expect("it is stored");
+        let app = Arc::new(App::new(
+            Arc::clone(&storage),
+            Arc::new(Open::of(Arc::clone(&storage))),
+            Limits::default(),
+        ));
+        let standing = storage.standing(account).await.expect("the user has one");
+        let mut parts = pin!(parts(Arc::clone(&app), account, standing));
+        let begun = poll!(parts.next());
+        while app.unread.has_room(account, usize::MAX, 1) || app.ranges_of_all.available_permits() < RANGES {
+            yield_now().await;
+        }
+        drop(begun);
+        let mut rest = 0;
+        while let Some(part) = parts.next().await {
+            rest += part.expect("it is made").len();
+        }
+        assert!(rest > 0 && app.unread.has_room(account, usize::MAX, 1), "nothing of it is counted any more");
+        assert!(parts.next().await.is_none());
     }
 }

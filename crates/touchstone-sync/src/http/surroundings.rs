@@ -101,12 +101,14 @@ fn panicked(what: Box<dyn Any + Send>) -> Response {
     Problem::new(Kind::Failed, "the service made a mistake; its log says which").into_response()
 }
 
-/// A request whose packed body breaks off behind so many bytes.
-fn bounded(request: Request, body_bytes: usize) -> Request {
-    match request.headers().contains_key(header::CONTENT_ENCODING) {
-        true => request.map(|body| Body::new(Limited::new(body, body_bytes))),
-        false => request,
+/// A request whose packed body breaks off behind so many bytes. The name of its packing is in small letters, as what unpacks it wants it: for HTTP all
+/// are the same.
+fn bounded(mut request: Request, body_bytes: usize) -> Request {
+    let Some(packing) = request.headers_mut().get_mut(header::CONTENT_ENCODING) else { return request };
+    if let Ok(small) = HeaderValue::from_bytes(&packing.as_bytes().to_ascii_lowercase()) {
+        *packing = small;
     }
+    request.map(|body| Body::new(Limited::new(body, body_bytes)))
 }
 
 /// Counts the request, and writes its line.
@@ -165,5 +167,19 @@ mod tests {
         let body = answer.into_body().collect().await.expect("the body is whole").to_bytes();
         let body = std::str::from_utf8(&body).expect("it is JSON");
         assert!(body.contains("its log says which") && !body.contains("of the inside"), "{body}");
+    }
+
+    /// Found by an attacker: it was refused, and told to be sent as `gzip`.
+    #[cfg(feature = "compression")]
+    #[tokio::test]
+    async fn the_name_of_a_packing_may_have_capital_letters() {
+        let packed: [u8; 22] =
+            [31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 171, 174, 5, 0, 67, 191, 166, 163, 2, 0, 0, 0];
+        let router = surrounded(Router::new().route("/", get(async |body: String| body)), 1_000);
+        let request = Request::get("/").header(header::CONTENT_ENCODING, "GZip");
+        let request = request.body(Body::from(packed.to_vec())).expect("it is a request");
+        let answer = router.oneshot(request).await.expect("a router always answers");
+        let body = answer.into_body().collect().await.expect("the body is whole").to_bytes();
+        assert_eq!(body, "{}");
     }
 }

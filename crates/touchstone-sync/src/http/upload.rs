@@ -10,6 +10,7 @@ use crate::change;
 use crate::clock;
 use crate::limits::{Limits, NAME_BYTES_MAX};
 use crate::problem::{Kind, Problem};
+use crate::shares::AnswerRoom;
 use crate::storage::{Client, Error, Tried};
 use axum::extract::State;
 use axum::response::Response;
@@ -104,12 +105,16 @@ pub(super) async fn upload(
     // The body may have taken its time.
     let account = asker.account();
     app.allow_answer(account)?;
+    let answer = app.room_of_answer(account);
+    let upload = change::Upload { answer: answer.clone(), ..upload };
     let (client, uploaded) = match stored(&app, asker, upload, room).await {
         Ok(stored) => stored,
         // Nothing is stored, so it may be asked again.
         Err(problem) if problem.has_versions() => {
-            app.allow_answer(account)?;
-            return problem.held(|bytes| app.hold(account, bytes));
+            return problem.held(|bytes| match answer.taken(bytes.len()) {
+                Some(share) => Some(share.of(bytes)),
+                None => app.hold(account, bytes),
+            });
         }
         Err(problem) => return Err(problem),
     };
@@ -117,7 +122,7 @@ pub(super) async fn upload(
     let cursor = revisions.last().copied().unwrap_or_default();
     let overwritten = overwritten.into_iter().map(Into::into).collect();
     // What is stored is told: a change without a name would be stored once more.
-    Ok(counted(&app, client.account(), &Uploaded { overwritten, revisions, cursor }))
+    Ok(counted(&app, client.account(), &answer, &Uploaded { overwritten, revisions, cursor }))
 }
 
 /// What became of an upload, and the device that it is of.
@@ -164,6 +169,7 @@ fn checked(upload: Upload, limits: &Limits) -> Result<change::Upload, Problem> {
         changes: changes.collect::<Result<_, _>>()?,
         seen: upload.seen,
         history: upload.history,
+        answer: AnswerRoom::default(),
     })
 }
 

@@ -102,8 +102,11 @@ pub(super) fn decide<L: Lookup>(
         named.extend(change.name.as_deref().map(|name| (name, applied.clone())));
         decided.steps.push(Step { applied, is_repeated: false, replaces });
     }
+    let told = || decided.overwritten().chain(&current).map(Version::bytes_of_json).sum();
     Ok(if given_back > GIVEN_BACK_BYTES_MAX {
         Err(Refusal::TooMuch { most: GIVEN_BACK_BYTES_MAX })
+    } else if given_back > 0 && !upload.answer.take(told()) {
+        Err(Refusal::Unread)
     } else if current.is_empty() {
         Ok(decided)
     } else {
@@ -155,10 +158,15 @@ impl Decided {
         steps.map(|(change, step)| Write { change, applied: &step.applied, replaces: step.replaces })
     }
 
+    /// The versions that are given back.
+    fn overwritten(&self) -> impl Iterator<Item = &Version> {
+        self.steps.iter().filter_map(|step| step.applied.overwritten.as_ref())
+    }
+
     /// Bytes of the versions that are given back.
     #[cfg(feature = "postgres")]
     pub(super) fn given_back(&self) -> usize {
-        self.steps.iter().map(|step| bytes_of(step.applied.overwritten.as_ref())).sum()
+        self.overwritten().map(|version| bytes_of(Some(version))).sum()
     }
 
     /// What the device is told.

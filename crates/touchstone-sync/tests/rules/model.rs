@@ -67,7 +67,7 @@ pub async fn does_as_the_model(storage: &Shared, user: &str, asked: &[Asked]) {
         match asked {
             Asked::Upload { device, seen, changes } => {
                 let changes: Vec<Change> = changes.iter().map(change).collect();
-                let upload = Upload { changes: changes.clone(), seen: *seen, history: None };
+                let upload = Upload { changes: changes.clone(), seen: *seen, ..Upload::default() };
                 let wanted = model.upload(*device, *seen, &changes);
                 match (storage.upload(devices[*device], upload, None).await, wanted) {
                     (Ok(uploaded), Some((revisions, overwritten))) => {
