@@ -152,6 +152,7 @@ async fn range(app: &App, account: Account, after: u64, to: u64) -> Option<Range
         }
         drop(of_all);
         if began.elapsed() >= ROOM_WITHIN {
+            tracing::info!("a stream of everything ended, because its user's answers were not read");
             return None;
         }
         sleep(ROOM_EVERY).await;
