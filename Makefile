@@ -23,6 +23,8 @@ LINTED := CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ cargo --config 'build.rustc-w
 # Drivers and packages that tests build to run them once are not optimised: most of their time would be that of compiling. What the lab
 # builds to measure it is, as its manifest says.
 UNOPTIMISED := CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=2
+# What is only built has it otherwise.
+NO_RUN :=
 
 .PHONY: help bench test serve sync fio mutations sanitize simulator tools tools-python tools-cpp tools-java tools-go tools-sanitize browser build format lint lint-small documentation unit unit-built targets ahead hand-offs hand-offs-built kits kits-built kits-cpp kits-java kits-go python python-built clean
 
@@ -133,9 +135,9 @@ lint: lint-small documentation
 	cargo clippy --workspace --all-targets --locked --manifest-path $(KIT_STORE) $(TESTED) -- -D warnings
 	PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1 cargo clippy --all-targets --locked --manifest-path $(PACKAGE_PYTHON) $(TESTED) -- -D warnings
 
-# The sync service as `make serve` has it, which no test builds.
+# What no test builds: the sync service as `make serve` has it, and a library that is loaded before a program's own.
 lint-small:
-	cargo clippy --package touchstone-sync --no-default-features --locked -- -D warnings
+	cargo clippy --package touchstone-sync --package touchstone-flush --no-default-features --locked -- -D warnings
 
 documentation:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
@@ -145,11 +147,12 @@ unit-built: NO_RUN := --no-run
 unit-built unit: build
 	$(UNOPTIMISED) $(LINTED) test $(NO_RUN) --workspace --locked
 
-# Tests of the lab wait for drivers, flushes and clocks half of the time. What is tested after them is built meanwhile, and gives way to them.
+# Tests of the lab wait for drivers, flushes and clocks half of the time. What is tested after them is built meanwhile, and gives way to them. Last
+# what is built in the lab's folder, where one build waits for another.
 ahead:
-	@nice -n 19 $(MAKE) --no-print-directory kits-built
 	@nice -n 19 $(MAKE) --no-print-directory hand-offs-built
 	@nice -n 19 $(MAKE) --no-print-directory python-built
+	@nice -n 19 $(MAKE) --no-print-directory kits-built
 
 # The store for other systems, as far as Rust's compiler can tell. No C is compiled: `true` stands for its compiler, so that no cross
 # compiler is needed. A system whose standard library is not installed is named and passed over, for no test reaches the network.

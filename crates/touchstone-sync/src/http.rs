@@ -14,6 +14,7 @@ mod origins;
 #[cfg(feature = "compression")]
 mod packing;
 mod page;
+mod place;
 mod register;
 mod surroundings;
 mod upload;
@@ -60,9 +61,9 @@ pub struct App {
     pub(crate) streams: Shares,
     /// Answers that are not read yet.
     pub(crate) unread: Shares,
-    /// Ranges of everything that are read, and not counted as answers yet: of each user, and of all.
-    pub(crate) ranges: Shares,
-    pub(crate) ranges_of_all: Arc<Semaphore>,
+    /// Places of what is read for long answers, of each user and of all.
+    pub(crate) places: Shares,
+    pub(crate) places_of_all: Arc<Semaphore>,
     /// Bodies that are under way.
     pub(crate) bodies: Shares,
     /// Bytes of bodies that may still be under way.
@@ -84,7 +85,7 @@ impl App {
     pub fn new(storage: Arc<dyn Storage>, identity: Arc<dyn Identity>, limits: Limits) -> App {
         let room = Arc::new(Semaphore::new(limits.room_bytes));
         let rates = limits.user_rate.map(|rate| Arc::new(RateLimiter::keyed(Quota::per_second(rate))));
-        let [streams, unread, ranges, bodies] = std::array::from_fn(|_| Shares::default());
+        let [streams, unread, places, bodies] = std::array::from_fn(|_| Shares::default());
         let (ending, streaming) = (CancellationToken::new(), TaskTracker::new());
         App {
             storage,
@@ -92,8 +93,8 @@ impl App {
             limits,
             streams,
             unread,
-            ranges,
-            ranges_of_all: Arc::new(Semaphore::new(full::RANGES)),
+            places,
+            places_of_all: Arc::new(Semaphore::new(place::PLACES)),
             bodies,
             room,
             rates,

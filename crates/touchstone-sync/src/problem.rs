@@ -220,7 +220,7 @@ impl Problem {
             Refusal::OtherHistory { .. } => Kind::OtherHistory,
             Refusal::TooManyDevices { .. } => Kind::TooManyDevices,
             Refusal::TooMuch { .. } => Kind::TooLong,
-            Refusal::Unread => Kind::Busy,
+            Refusal::Unread { .. } => Kind::Busy,
             Refusal::Conflict { .. } => Kind::Conflict,
         };
         let problem = Problem::new(kind, refusal.to_string());

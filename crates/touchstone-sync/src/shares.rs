@@ -79,7 +79,14 @@ impl AnswerRoom {
         AnswerRoom { of: Some(Arc::new(OfAnswer { shares, account, most, of_user, taken })) }
     }
 
-    /// Takes room for so many bytes, in the place of what it had: an upload may be decided several times. Returns whether there is room.
+    /// Whether there is room for more. What it had is given back: an upload may be decided several times.
+    pub(crate) fn has_room(&self) -> bool {
+        let Some(of) = &self.of else { return true };
+        drop(of.taken.lock().unwrap_or_else(PoisonError::into_inner).take());
+        of.shares.has_room(of.account, of.most, of.of_user)
+    }
+
+    /// Takes room for so many bytes, in the place of what it had. Returns whether there is room.
     pub(crate) fn take(&self, bytes: usize) -> bool {
         let Some(of) = &self.of else { return true };
         let mut taken = of.taken.lock().unwrap_or_else(PoisonError::into_inner);

@@ -189,7 +189,10 @@ pub enum Refusal {
         most: usize,
     },
     /// The user's answers that are not read have no room for the versions that would be given back. Nothing of it is stored.
-    Unread,
+    Unread {
+        /// Bytes of those that were looked at until that was known.
+        looked_at: usize,
+    },
     /// Objects are not at the base that the upload names. Nothing of it is stored.
     Conflict {
         /// What they are, in the order of the upload; an object that is not known has the revision 0.
@@ -393,7 +396,7 @@ impl fmt::Display for Refusal {
                 formatter,
                 "the versions that this upload meets have more than the {most} bytes that an answer gives back: upload fewer changes at a time"
             ),
-            Refusal::Unread => formatter.write_str(crate::http::UNREAD),
+            Refusal::Unread { .. } => formatter.write_str(crate::http::UNREAD),
             Refusal::Conflict { current } => write!(
                 formatter,
                 "{} of the objects are not at the base that the upload names, and nothing of it is stored",

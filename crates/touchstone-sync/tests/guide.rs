@@ -59,7 +59,9 @@ fn keep_fresh(path: &Path, fresh: &str) {
 }
 
 /// Numbers and times of the code that no client meets, nor an owner: how the work is cut, how often something is looked at, and bytes of secrets.
-const NO_LIMITS: [&str; 39] = [
+const NO_LIMITS: [&str; 41] = [
+    "AGAIN_AT_FIRST",
+    "AGAIN_AT_MOST",
     "ALIVE_EVERY",
     "ALLOWED_FOR",
     "ATTEMPTS",
@@ -79,13 +81,13 @@ const NO_LIMITS: [&str; 39] = [
     "PAGES",
     "PAGE_BYTES",
     "PIECE_BYTES",
+    "PLACES",
+    "PLACES_OF_USER",
+    "PLACE_WITHIN",
     "PROBE",
     "PROBE_BYTES",
     "RANGE",
-    "RANGES",
-    "RANGES_OF_USER",
     "READS",
-    "ROOM_EVERY",
     "SECRET_BYTES",
     "SILENT_FOR",
     "SLOW_AFTER",

@@ -1,15 +1,21 @@
 //! `GET /v1/devices`: the user's devices, and how far each is.
 
-use super::App;
 use super::answer::counted_where_room;
+use super::place::Place;
+use super::{App, UNREAD};
 use crate::presence::Seen;
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 use crate::storage::Known;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Serialize;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a list waits for its place.
+const PLACE_WITHIN: Duration = Duration::from_secs(5);
 
 /// A user's devices.
 #[derive(Debug, Serialize)]
@@ -72,8 +78,11 @@ pub(super) async fn devices(State(app): State<Arc<App>>, headers: HeaderMap) -> 
     let account = app.identity.account(&headers, None).await?;
     app.allow(account)?;
     app.allow_answer(account)?;
-    let known = app.storage.devices(account).await?;
     let user = app.storage.name_of(account).await?.unwrap_or_default();
+    // A list may be long, and waits for the storage once more.
+    let place = Place::take(&app, account, Instant::now() + PLACE_WITHIN).await;
+    let _place = place.ok_or_else(|| Problem::new(Kind::Busy, UNREAD))?;
+    let known = app.storage.devices(account).await?;
     // Read last: a device is never beyond it.
     let revision = app.storage.standing(account).await?.revision;
     let devices = known.into_iter().map(|known| {

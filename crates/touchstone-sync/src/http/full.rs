@@ -6,9 +6,9 @@
 use super::App;
 use super::answer::{Version, json};
 use super::asking::Asking;
+use super::place::Place;
 use crate::change::{self, Standing};
 use crate::problem::Problem;
-use crate::shares::Share;
 use crate::storage::{self, Account};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -17,23 +17,13 @@ use futures_util::{Stream, StreamExt, stream};
 use std::io::{Error, Write};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 /// Objects of one range: what a stream keeps in memory.
 const RANGE: u32 = 256;
 
-/// Ranges that are read at the same time.
-pub(super) const RANGES: usize = 16;
-
-/// Those of one user.
-const RANGES_OF_USER: usize = 4;
-
-/// How often a stream looks whether there is room for its next range.
-const ROOM_EVERY: Duration = Duration::from_millis(50);
-
-/// How long a stream waits for that before it breaks off: a client that reads one of its streams after the other would wait without end.
+/// How long a stream waits for room for its next part before it breaks off: a client that reads one of its streams after the other would wait without end.
 pub(crate) const ROOM_WITHIN: Duration = Duration::from_secs(60);
 
 /// Every object of the user, and where to go on from.
@@ -93,9 +83,13 @@ fn parts(app: Arc<App>, account: Account, standing: Standing) -> impl Stream<Ite
                 Part::Ended => return None,
             };
             let made = AbortOnDropHandle::new(tokio::spawn(made(app, account, standing, begin, after)));
-            match made.await {
-                Ok(Some((bytes, next))) => Some((Ok(bytes), next)),
-                _ => Some((Err(Error::other("a part could not be made")), Part::Ended)),
+            let made = made.await.unwrap_or_else(|error| {
+                tracing::error!("a part of everything was not made: {error}");
+                None
+            });
+            match made {
+                Some((bytes, next)) => Some((Ok(bytes), next)),
+                None => Some((Err(Error::other("a part could not be made")), Part::Ended)),
             }
         }
     })
@@ -110,7 +104,7 @@ async fn made(
     mut bytes: Vec<u8>,
     after: u64,
 ) -> Option<(Bytes, Part)> {
-    let Range { versions, _place, _of_all } = range(&app, account, after, revision).await?;
+    let (versions, _place) = range(&app, account, after, revision).await?;
     let last = versions.last().map(|version| version.revision);
     for (place, version) in versions.into_iter().enumerate() {
         if after > 0 || place > 0 {
@@ -125,42 +119,28 @@ async fn made(
     Some((app.unread.hold(account, bytes), next))
 }
 
-/// Objects that were read, with their places among those that are read at the same time: all of these have looked for room before each
-/// other is counted, so they are few.
-struct Range {
-    versions: Vec<change::Version>,
-    _place: Share,
-    _of_all: OwnedSemaphorePermit,
-}
-
-/// The objects behind a revision, read when the user's answers that are not read have room for more. None where they never had, or the storage
-/// failed.
-async fn range(app: &App, account: Account, after: u64, to: u64) -> Option<Range> {
-    let began = Instant::now();
+/// The objects behind a revision, with the place in which they were read. None where there is none for too long, or the storage failed.
+async fn range(app: &App, account: Account, after: u64, to: u64) -> Option<(Vec<change::Version>, Place)> {
+    let until = Instant::now() + ROOM_WITHIN;
     loop {
-        let of_all = Arc::clone(&app.ranges_of_all).acquire_owned().await.ok()?;
-        let has_room = app.allow_answer(account).is_ok();
-        if has_room && let Ok(place) = app.ranges.take_one(account, usize::MAX, RANGES_OF_USER) {
-            match app.storage.objects(account, after, to, RANGE).await {
-                Ok(versions) => return Some(Range { versions, _place: place, _of_all: of_all }),
-                Err(storage::Error::Busy) => {}
-                Err(error) => {
-                    let _ = Problem::from(error);
-                    return None;
-                }
+        let Some(place) = Place::take(app, account, until).await else {
+            tracing::info!("a stream of everything ended: there was no room for its next part");
+            return None;
+        };
+        match app.storage.objects(account, after, to, RANGE).await {
+            Ok(versions) => return Some((versions, place)),
+            Err(storage::Error::Busy) if Instant::now() < until => {}
+            Err(error) => {
+                let _ = Problem::from(error);
+                return None;
             }
         }
-        drop(of_all);
-        if began.elapsed() >= ROOM_WITHIN {
-            tracing::info!("a stream of everything ended, because its user's answers were not read");
-            return None;
-        }
-        sleep(ROOM_EVERY).await;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::place::PLACES;
     use super::*;
     use crate::change::{Change, Upload};
     use crate::identity::Open;
@@ -192,7 +172,7 @@ mod tests {
         let standing = storage.standing(account).await.expect("the user has one");
         let mut parts = pin!(parts(Arc::clone(&app), account, standing));
         let begun = poll!(parts.next());
-        while app.unread.has_room(account, usize::MAX, 1) || app.ranges_of_all.available_permits() < RANGES {
+        while app.unread.has_room(account, usize::MAX, 1) || app.places_of_all.available_permits() < PLACES {
             yield_now().await;
         }
         drop(begun);

@@ -103,18 +103,14 @@ pub(super) async fn upload(
         Err(problem) => return asker.check().await.and(Err(problem)),
     };
     // The body may have taken its time.
-    let account = asker.account();
-    app.allow_answer(account)?;
-    let answer = app.room_of_answer(account);
+    app.allow_answer(asker.account())?;
+    let mut answer = app.room_of_answer(asker.account());
     let upload = change::Upload { answer: answer.clone(), ..upload };
-    let (client, uploaded) = match stored(&app, asker, upload, room).await {
+    let (client, uploaded) = match stored(&app, asker, upload, room, &mut answer).await {
         Ok(stored) => stored,
         // Nothing is stored, so it may be asked again.
         Err(problem) if problem.has_versions() => {
-            return problem.held(|bytes| match answer.taken(bytes.len()) {
-                Some(share) => Some(share.of(bytes)),
-                None => app.hold(account, bytes),
-            });
+            return problem.held(|bytes| Some(answer.taken(bytes.len())?.of(bytes)));
         }
         Err(problem) => return Err(problem),
     };
@@ -131,6 +127,7 @@ async fn stored(
     asker: Asker,
     upload: change::Upload,
     room: OwnedSemaphorePermit,
+    answer: &mut AnswerRoom,
 ) -> Result<(Client, change::Uploaded), Problem> {
     let device = match asker {
         Asker::Known(client) => return Ok((client, app.storage.upload(client, upload, Some(room)).await?)),
@@ -143,6 +140,8 @@ async fn stored(
             let client = device.look_up().await?;
             // The device may be another user's by now, so its limits are checked too. For the same user the request counts twice, once.
             app.admit(client)?;
+            *answer = app.room_of_answer(client.account());
+            let upload = change::Upload { answer: answer.clone(), ..upload };
             Ok((client, app.storage.upload(client, upload, room).await?))
         }
         // What is refused is refused to a device that has its right.

@@ -3,6 +3,7 @@
 
 use super::Refusal;
 use crate::change::{Change, Upload, Uploaded, Version};
+use crate::shares::AnswerRoom;
 use std::collections::HashMap;
 
 /// Bytes of the versions that an answer to an upload gives back at most.
@@ -63,24 +64,26 @@ pub(super) struct Decided {
     pub(super) revision: u64,
 }
 
-/// Decides an upload of a device, where `revision` is the user's last one.
+/// Decides an upload of a device, where `revision` is the user's last one. Room for what is given back is taken before anything is written.
 pub(super) fn decide<L: Lookup>(
     lookup: &L,
     upload: &Upload,
     revision: u64,
+    room: &AnswerRoom,
 ) -> Result<Result<Decided, Refusal>, L::Error> {
     let mut decided = Decided { steps: Vec::new(), revision };
     let mut current = Vec::new();
-    // Nothing more is looked up where it is too much: what is given back is in memory.
-    let mut given_back = 0;
+    // Nothing more is looked up where it is too much, or has no room: what is given back is in memory.
+    let (mut given_back, mut gives_back, has_room) = (0, false, room.has_room());
     // What the upload itself has made of objects and of names. Nobody is asked for a base that is the upload's own.
     let (mut made, mut named) = (HashMap::new(), HashMap::new());
     for change in &upload.changes {
-        if given_back > GIVEN_BACK_BYTES_MAX {
+        if given_back > GIVEN_BACK_BYTES_MAX || gives_back && !has_room {
             break;
         }
         if let Some(applied) = repeated(lookup, change, &named)? {
             given_back += bytes_of(applied.overwritten.as_ref());
+            gives_back |= applied.overwritten.is_some();
             decided.steps.push(Step { applied, is_repeated: true, replaces: None });
             continue;
         }
@@ -91,10 +94,12 @@ pub(super) fn decide<L: Lookup>(
         if own.is_none() && change.base.is_some_and(|base| base != stored) {
             let version = current_version(lookup, &change.id, replaces)?;
             given_back += bytes_of(Some(&version));
+            gives_back = true;
             current.push(version);
         } else if own.is_none() && change.base.is_none() && stored > upload.seen {
             overwritten = lookup.version_of_others(&change.id, stored)?;
             given_back += bytes_of(overwritten.as_ref());
+            gives_back |= overwritten.is_some();
         }
         decided.revision += 1;
         let applied = Applied { revision: decided.revision, overwritten };
@@ -105,8 +110,8 @@ pub(super) fn decide<L: Lookup>(
     let told = || decided.overwritten().chain(&current).map(Version::bytes_of_json).sum();
     Ok(if given_back > GIVEN_BACK_BYTES_MAX {
         Err(Refusal::TooMuch { most: GIVEN_BACK_BYTES_MAX })
-    } else if given_back > 0 && !upload.answer.take(told()) {
-        Err(Refusal::Unread)
+    } else if gives_back && !(has_room && room.take(told())) {
+        Err(Refusal::Unread { looked_at: given_back })
     } else if current.is_empty() {
         Ok(decided)
     } else {
@@ -114,14 +119,20 @@ pub(super) fn decide<L: Lookup>(
     })
 }
 
-/// Bytes of the versions that an answer to an upload gives back.
+/// Bytes of the versions that an answer to an upload gives back, or that were looked at for it.
 pub(super) fn given_back(answer: Result<&Uploaded, &Refusal>) -> usize {
     let versions: &[Version] = match answer {
         Ok(uploaded) => &uploaded.overwritten,
         Err(Refusal::Conflict { current }) => current,
+        Err(Refusal::Unread { looked_at }) => return *looked_at,
         Err(_) => &[],
     };
-    versions.iter().map(|version| bytes_of(Some(version))).sum()
+    versions.iter().map(with_name).sum()
+}
+
+/// Bytes of a version with its object's name.
+fn with_name(version: &Version) -> usize {
+    version.id.len() + bytes_of(Some(version))
 }
 
 /// Bytes of a version that is given back.
@@ -166,7 +177,7 @@ impl Decided {
     /// Bytes of the versions that are given back.
     #[cfg(feature = "postgres")]
     pub(super) fn given_back(&self) -> usize {
-        self.overwritten().map(|version| bytes_of(Some(version))).sum()
+        self.overwritten().map(with_name).sum()
     }
 
     /// What the device is told.
@@ -174,5 +185,56 @@ impl Decided {
         let revisions = self.steps.iter().map(|step| step.applied.revision).collect();
         let overwritten = self.steps.into_iter().filter_map(|step| step.applied.overwritten).collect();
         Uploaded { revisions, overwritten }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shares::Shares;
+    use crate::storage::Account;
+    use std::convert::Infallible;
+
+    /// One object, which another device has deleted.
+    struct Deleted;
+
+    impl Lookup for Deleted {
+        type Error = Infallible;
+
+        fn applied(&self, _: &str) -> Result<Option<Applied>, Infallible> {
+            Ok(None)
+        }
+
+        fn revision(&self, _: &str) -> Result<Option<u64>, Infallible> {
+            Ok(Some(1))
+        }
+
+        fn version(&self, object: &str, revision: u64) -> Result<Version, Infallible> {
+            Ok(Version { id: object.to_owned(), revision, data: None })
+        }
+
+        fn version_of_others(&self, object: &str, revision: u64) -> Result<Option<Version>, Infallible> {
+            self.version(object, revision).map(Some)
+        }
+    }
+
+    /// Found by a reviewer: versions of deleted objects have names alone, and were given back without room.
+    #[test]
+    fn versions_without_data_take_room_too() {
+        let change = Change { id: "list".into(), data: None, base: None, name: None };
+        let upload = |base| Upload { changes: vec![Change { base, ..change.clone() }], ..Upload::default() };
+        let room = |most| AnswerRoom::of(Shares::default(), Account::numbered(1), most, most);
+        let decided = |base, room: &AnswerRoom| {
+            let Ok(decided) = decide(&Deleted, &upload(base), 1, room);
+            decided.map(|decided| decided.revision)
+        };
+        let refused = Err(Refusal::Unread { looked_at: 0 });
+        assert_eq!((decided(None, &room(0)), decided(Some(7), &room(0))), (refused.clone(), refused));
+        assert_eq!(decided(Some(1), &room(0)), Ok(2), "nothing is given back");
+        let (first, second) = (room(1), room(1));
+        assert_eq!(decided(None, &first), Ok(2));
+        assert_eq!(decided(None, &first), Ok(2), "what it has is no other's");
+        assert!(matches!(decided(Some(7), &second), Err(Refusal::Conflict { .. })));
+        assert!(first.taken(10).is_some() && second.taken(10).is_some());
     }
 }

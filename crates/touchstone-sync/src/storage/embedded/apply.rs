@@ -51,7 +51,7 @@ pub(super) fn apply(
         return Ok(Err(refusal));
     }
     let stored = Stored { transaction: &*transaction, user: id, device: client.device };
-    let decided = match decide(&stored, upload, user.revision)? {
+    let decided = match decide(&stored, upload, user.revision, &upload.answer)? {
         Ok(decided) => decided,
         Err(refusal) => return Ok(Err(refusal)),
     };

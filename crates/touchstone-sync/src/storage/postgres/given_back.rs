@@ -4,6 +4,7 @@ use super::found::{Found, Seen};
 use super::signed;
 use super::upload::Asked;
 use crate::change::Version;
+use crate::shares::AnswerRoom;
 use crate::storage::decide::{self, Applied, GIVEN_BACK_BYTES_MAX, Lookup};
 use crate::storage::gather::GROUP_BYTES;
 use deadpool_postgres::Client as Connection;
@@ -37,7 +38,7 @@ impl Wanted {
     /// What the answer to an upload gives back if none of its group changes what it meets.
     fn of(found: &Found, Asked { client, upload, .. }: &Asked) -> Wanted {
         let wanting = Wanting { seen: Seen { found, client: *client }, wanted: RefCell::default() };
-        let Ok(_) = decide::decide(&wanting, upload, 0);
+        let Ok(_) = decide::decide(&wanting, upload, 0, &AnswerRoom::default());
         wanting.wanted.into_inner()
     }
 
@@ -91,7 +92,7 @@ impl Lookup for Wanting<'_> {
 }
 
 /// Reads the data that answers may give back. Returns the uploads that meet more than is given back, for which nothing is read; nor is anything
-/// for those that are left when as much is read as a group may.
+/// for those whose answers have no room, and for those that are left when as much is read as a group may.
 pub(super) async fn read(
     connection: &Connection,
     found: &mut Found,
@@ -102,7 +103,7 @@ pub(super) async fn read(
         let wanted = Wanted::of(found, asked);
         if wanted.bytes > GIVEN_BACK_BYTES_MAX {
             too_much.insert(place);
-        } else if all.bytes < GROUP_BYTES {
+        } else if all.bytes < GROUP_BYTES && asked.upload.answer.has_room() {
             all.add(wanted);
         }
     }

@@ -52,6 +52,7 @@ pub(super) async fn uploads(
                 Err(Unread) if too_much.contains(&place) && !changed.contains(&user) => {
                     Some(Err(Refusal::TooMuch { most: GIVEN_BACK_BYTES_MAX }))
                 }
+                Err(Unread) if !upload.answer.has_room() => Some(Err(Refusal::Unread { looked_at: 0 })),
                 // Others of the group have changed what it meets, or used up what is read, or the version is another by now: it is decided again.
                 Err(Unread) => None,
             },
@@ -120,5 +121,5 @@ fn decided(
     if upload.history.as_ref().is_some_and(|named| named != history) {
         return Ok(Err(Refusal::OtherHistory { history: history.clone() }));
     }
-    Ok(decide::decide(&Seen { found, client }, upload, *revision)?.map(Some))
+    Ok(decide::decide(&Seen { found, client }, upload, *revision, &upload.answer)?.map(Some))
 }
