@@ -17,9 +17,10 @@ TESTED := --target-dir $(CURDIR)/target
 PYTHON_TARGET := $(CURDIR)/target/python
 # Clippy's driver compiles what it lints, and as the compiler is without optimisation: where it stands in the compiler's place for a workspace's
 # own crates, the tests and the lints have one build.
-LINTING := CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER=clippy-driver
+LINTS := CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
+LINTING := $(LINTS) CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER=clippy-driver
 # The same where tests build more themselves, which has the compiler.
-LINTED := CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ cargo --config 'build.rustc-workspace-wrapper="clippy-driver"'
+LINTED := $(LINTS) cargo --config 'build.rustc-workspace-wrapper="clippy-driver"'
 # Drivers and packages that tests build to run them once are not optimised: most of their time would be that of compiling. What the lab
 # builds to measure it is, as its manifest says.
 UNOPTIMISED := CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=2

@@ -150,6 +150,7 @@ mod tests {
     use futures_util::poll;
     use std::pin::pin;
     use tokio::task::yield_now;
+    use tokio::time::timeout;
     use touchstone_store::Store;
 
     /// Found by an attacker: what packs an answer leaves it unasked while nobody takes what is packed, and a part that was begun kept a connection of
@@ -171,11 +172,17 @@ mod tests {
         ));
         let standing = storage.standing(account).await.expect("the user has one");
         let mut parts = pin!(parts(Arc::clone(&app), account, standing));
-        let begun = poll!(parts.next());
-        while app.unread.has_room(account, usize::MAX, 1) || app.places_of_all.available_permits() < PLACES {
-            yield_now().await;
-        }
-        drop(begun);
+        let all = app.places_of_all.acquire_many(u32::try_from(PLACES).expect("they are few")).await;
+        assert!(poll!(parts.next()).is_pending(), "there is no place for it");
+        drop(all);
+        let made = async {
+            while app.unread.has_room(account, usize::MAX, 1)
+                || app.places_of_all.available_permits() < PLACES
+            {
+                yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(60), made).await.expect("the part is made, and its place given back");
         let mut rest = 0;
         while let Some(part) = parts.next().await {
             rest += part.expect("it is made").len();
