@@ -6,13 +6,14 @@ mod open;
 mod owner;
 mod postgres;
 mod serve;
+mod table;
 mod token;
 
 use crate::limits::CONNECTIONS;
 use crate::storage::Storage;
 use crate::storage::embedded::Embedded;
 use anyhow::{Context, Result, bail};
-use clap::{Args, ColorChoice, CommandFactory, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +24,6 @@ use touchstone_store::{Durability, Options, Store};
 #[command(
     name = "touchstone-sync",
     version,
-    color = ColorChoice::Auto,
     after_help = "Examples:\n  \
         touchstone-sync token create --user ada         a token, which is shown once\n  \
         touchstone-sync serve                           serves sync.db on 127.0.0.1:8080\n  \
@@ -51,6 +51,7 @@ enum Command {
     /// Print the OpenAPI document
     Openapi,
     /// Print completions for a shell
+    #[cfg(feature = "terminal")]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -182,10 +183,11 @@ impl Cli {
             Command::Backup(backup) => backup.run(),
             Command::Restore(restore) => restore.run(),
             Command::Openapi => print(crate::http::OPENAPI.trim_end()),
+            #[cfg(feature = "terminal")]
             Command::Completions { shell } => {
                 clap_complete::generate(
                     shell,
-                    &mut Cli::command(),
+                    &mut <Cli as clap::CommandFactory>::command(),
                     "touchstone-sync",
                     &mut std::io::stdout(),
                 );

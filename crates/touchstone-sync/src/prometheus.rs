@@ -2,15 +2,23 @@
 
 #[cfg(feature = "prometheus")]
 pub use with::Metrics;
+#[cfg(feature = "prometheus")]
+pub(crate) use with::{answered, grouped, under_way};
 #[cfg(not(feature = "prometheus"))]
 pub use without::Metrics;
+#[cfg(not(feature = "prometheus"))]
+pub(crate) use without::{answered, grouped, under_way};
+
+/// What is known of a request that was answered: its method, its path as the router has it, and its status.
+pub(crate) type Labels<'a> = [(&'static str, &'a str); 3];
 
 #[cfg(feature = "prometheus")]
 mod with {
+    use super::Labels;
     use anyhow::{Context, Result};
     use axum::Router;
     use axum::routing::get;
-    use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+    use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
     use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
     use std::net::TcpListener;
     use std::time::Duration;
@@ -19,12 +27,34 @@ mod with {
     /// How often what was measured is summed up, so that it takes no more and more memory while nobody collects it.
     const SUM_EVERY: Duration = Duration::from_secs(5);
 
+    const REQUESTS: &str = "touchstone_sync_requests_total";
+    const REQUEST_SECONDS: &str = "touchstone_sync_request_seconds";
+    const UNDER_WAY: &str = "touchstone_sync_requests_under_way";
+    const GROUP_UPLOADS: &str = "touchstone_sync_group_uploads";
+
     /// Bounds of the histogram of answers, in seconds.
     const SECONDS: [f64; 12] =
         [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
 
     /// Bounds of the histogram of groups, in uploads.
     const UPLOADS: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+
+    /// Counts a request that was answered, and how long that took.
+    pub(crate) fn answered(labels: Labels<'_>, took: Duration) {
+        let labels = labels.map(|(name, value)| (name, value.to_owned()));
+        counter!(REQUESTS, &labels).increment(1);
+        histogram!(REQUEST_SECONDS, &labels).record(took);
+    }
+
+    /// Counts requests that are not answered yet: one more, or one fewer.
+    pub(crate) fn under_way(change: f64) {
+        gauge!(UNDER_WAY).increment(change);
+    }
+
+    /// Counts the uploads of a transaction.
+    pub(crate) fn grouped(uploads: usize) {
+        histogram!(GROUP_UPLOADS).record(u32::try_from(uploads).unwrap_or(u32::MAX));
+    }
 
     /// What the process counts and measures.
     #[derive(Debug)]
@@ -39,20 +69,15 @@ mod with {
         /// When the process counts already.
         pub fn measure() -> Result<Metrics> {
             let named = |name: &str| Matcher::Full(name.to_owned());
-            let builder = PrometheusBuilder::new()
-                .set_buckets_for_metric(named("touchstone_sync_request_seconds"), &SECONDS);
-            let builder = builder.and_then(|builder| {
-                builder.set_buckets_for_metric(named("touchstone_sync_group_uploads"), &UPLOADS)
-            });
+            let builder = PrometheusBuilder::new().set_buckets_for_metric(named(REQUEST_SECONDS), &SECONDS);
+            let builder =
+                builder.and_then(|builder| builder.set_buckets_for_metric(named(GROUP_UPLOADS), &UPLOADS));
             let builder = builder.context("the histograms' bounds make no sense")?;
             let handle = builder.install_recorder().context("the process has metrics already")?;
-            describe_counter!(
-                "touchstone_sync_requests_total",
-                "Requests that were answered, by method, path and status"
-            );
-            describe_histogram!("touchstone_sync_request_seconds", Unit::Seconds, "How long answers took");
-            describe_gauge!("touchstone_sync_requests_under_way", "Requests that are not answered yet");
-            describe_histogram!("touchstone_sync_group_uploads", "Uploads of a transaction");
+            describe_counter!(REQUESTS, "Requests that were answered, by method, path and status");
+            describe_histogram!(REQUEST_SECONDS, Unit::Seconds, "How long answers took");
+            describe_gauge!(UNDER_WAY, "Requests that are not answered yet");
+            describe_histogram!(GROUP_UPLOADS, "Uploads of a transaction");
             Ok(Metrics { handle })
         }
 
@@ -78,8 +103,16 @@ mod with {
 
 #[cfg(not(feature = "prometheus"))]
 mod without {
+    use super::Labels;
     use anyhow::{Result, bail};
     use std::net::TcpListener;
+    use std::time::Duration;
+
+    pub(crate) fn answered(_: Labels<'_>, _: Duration) {}
+
+    pub(crate) fn under_way(_: f64) {}
+
+    pub(crate) fn grouped(_: usize) {}
 
     /// What the process counts and measures: nothing, for the program is built without metrics.
     #[derive(Debug)]

@@ -2,12 +2,12 @@
 
 use super::open;
 use super::owner::Owner;
+use super::table::{Column, table};
 use super::token::told;
 use super::{Kept, print, wait};
 use crate::storage::{Room, Usage};
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, Subcommand};
-use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use touchstone_store::{Options, Store};
 
@@ -66,20 +66,17 @@ struct Printed {
 }
 
 impl Printed {
-    /// Prints rows; `cells` are those of a row, the first a name and the others numbers.
+    /// Prints rows; `cells` are those of a row.
     fn rows<R: Serialize>(
         &self,
         rows: &[R],
-        header: &[&str],
+        columns: &[Column],
         cells: impl Fn(&R) -> Vec<String>,
     ) -> Result<()> {
         if self.json {
             return print(&serde_json::to_string_pretty(rows)?);
         }
-        let mut table = Table::new();
-        table.load_preset(presets::NOTHING).set_header(header).add_rows(rows.iter().map(cells));
-        table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-        print(&table.to_string())
+        print(&table(columns, rows.iter().map(cells)))
     }
 }
 
@@ -97,8 +94,9 @@ impl Admin {
 impl Users {
     async fn run(self) -> Result<()> {
         let users = self.kept.look().await?.usage().await.map_err(told)?;
-        let header = ["user", "devices", "objects", "deletions", "bytes", "revision"];
-        self.printed.rows(&users, &header, |usage: &Usage| {
+        let [user, numbers @ ..] = ["user", "devices", "objects", "deletions", "bytes", "revision"];
+        let columns = [&[Column::Text(user)][..], &numbers.map(Column::Number)].concat();
+        self.printed.rows(&users, &columns, |usage: &Usage| {
             let numbers = [usage.devices, usage.objects, usage.deletions, usage.bytes, usage.revision];
             [usage.user.clone()].into_iter().chain(numbers.map(|number| number.to_string())).collect()
         })
@@ -114,15 +112,15 @@ impl Devices {
         })?;
         let devices = storage.devices(account).await.map_err(told)?;
         let names: Vec<String> = devices.into_iter().map(|device| device.name).collect();
-        self.printed.rows(&names, &["device"], |name| vec![name.clone()])
+        self.printed.rows(&names, &[Column::Text("device")], |name| vec![name.clone()])
     }
 }
 
 impl Size {
     async fn run(self) -> Result<()> {
         let room = self.kept.look().await?.room().await.map_err(told)?;
-        self.printed
-            .rows(&room, &["", "bytes"], |room: &Room| vec![room.part.clone(), room.bytes.to_string()])
+        let columns = [Column::Text(""), Column::Number("bytes")];
+        self.printed.rows(&room, &columns, |room: &Room| vec![room.part.clone(), room.bytes.to_string()])
     }
 }
 

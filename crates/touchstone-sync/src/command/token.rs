@@ -1,9 +1,10 @@
 //! `touchstone-sync token`: makes, lists and revokes tokens. A running service takes notice at once.
 
+use super::table::{Column, table};
 use super::{Kept, print, wait};
 use crate::clock;
 use crate::http::check_name;
-use crate::storage::Error;
+use crate::storage::{Error, Listed};
 use crate::token;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Subcommand};
@@ -114,13 +115,12 @@ impl List {
                 .collect();
             return print(&serde_json::to_string_pretty(&listed)?);
         }
-        let mut table = comfy_table::Table::new();
-        table.load_preset(comfy_table::presets::NOTHING).set_header(["token", "user", "made", "valid until"]);
-        for token in &tokens {
+        let row = |token: &Listed| {
             let until = token.expires.map_or(Ok("no end".to_owned()), date)?;
-            table.add_row([token.name.clone(), token.user.clone(), date(token.made)?, until]);
-        }
-        print(&table.to_string())
+            Ok(vec![token.name.clone(), token.user.clone(), date(token.made)?, until])
+        };
+        let rows = tokens.iter().map(row).collect::<Result<Vec<_>>>()?;
+        print(&table(&["token", "user", "made", "valid until"].map(Column::Text), rows.into_iter()))
     }
 }
 

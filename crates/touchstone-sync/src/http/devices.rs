@@ -5,6 +5,7 @@ use super::place::Place;
 use super::{App, UNREAD};
 use crate::presence::Seen;
 use crate::problem::{Kind, Problem};
+use crate::shares::Full;
 use crate::storage::Known;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -16,6 +17,9 @@ use tokio::time::Instant;
 
 /// How long a list waits for its place.
 const PLACE_WITHIN: Duration = Duration::from_secs(5);
+
+/// Where all places are taken until then.
+const NO_PLACE: &str = "the service makes as many long answers as it may at a time";
 
 /// A user's devices.
 #[derive(Debug, Serialize)]
@@ -80,8 +84,9 @@ pub(super) async fn devices(State(app): State<Arc<App>>, headers: HeaderMap) -> 
     app.allow_answer(account)?;
     let user = app.storage.name_of(account).await?.unwrap_or_default();
     // A list may be long, and waits for the storage once more.
-    let place = Place::take(&app, account, Instant::now() + PLACE_WITHIN).await;
-    let _place = place.ok_or_else(|| Problem::new(Kind::Busy, UNREAD))?;
+    let _place = Place::take(&app, account, Instant::now() + PLACE_WITHIN)
+        .await
+        .map_err(|full| Problem::new(Kind::Busy, if full == Full::All { NO_PLACE } else { UNREAD }))?;
     let known = app.storage.devices(account).await?;
     // Read last: a device is never beyond it.
     let revision = app.storage.standing(account).await?.revision;

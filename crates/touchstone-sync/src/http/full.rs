@@ -123,7 +123,7 @@ async fn made(
 async fn range(app: &App, account: Account, after: u64, to: u64) -> Option<(Vec<change::Version>, Place)> {
     let until = Instant::now() + ROOM_WITHIN;
     loop {
-        let Some(place) = Place::take(app, account, until).await else {
+        let Ok(place) = Place::take(app, account, until).await else {
             tracing::info!("a stream of everything ended: there was no room for its next part");
             return None;
         };

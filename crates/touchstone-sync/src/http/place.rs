@@ -2,7 +2,7 @@
 //! before each other is counted as an answer.
 
 use super::App;
-use crate::shares::Share;
+use crate::shares::{Full, Share};
 use crate::storage::Account;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
@@ -27,19 +27,21 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// A place, when the user's answers that are not read have room for more. None where they have none until then.
-    pub(super) async fn take(app: &App, account: Account, until: Instant) -> Option<Place> {
+    /// A place, when the user's answers that are not read have room for more. Where there is none until then: whether all places are taken, or the
+    /// user has as many as one may, or that many answers.
+    pub(super) async fn take(app: &App, account: Account, until: Instant) -> Result<Place, Full> {
         let mut wait = AGAIN_AT_FIRST;
         loop {
-            let of_all = timeout_at(until, app.places_of_all.clone().acquire_owned()).await.ok()?.ok()?;
+            let of_all = timeout_at(until, app.places_of_all.clone().acquire_owned()).await;
+            let Ok(Ok(of_all)) = of_all else { return Err(Full::All) };
             if app.allow_answer(account).is_ok()
                 && let Ok(of_user) = app.places.take_one(account, usize::MAX, PLACES_OF_USER)
             {
-                return Some(Place { _of_user: of_user, _of_all: of_all });
+                return Ok(Place { _of_user: of_user, _of_all: of_all });
             }
             drop(of_all);
             if Instant::now() >= until {
-                return None;
+                return Err(Full::OfUser);
             }
             sleep(wait).await;
             wait = AGAIN_AT_MOST.min(wait * 2);

@@ -3,6 +3,7 @@
 #[cfg(feature = "compression")]
 use super::packing;
 use crate::problem::{Kind, Problem};
+use crate::prometheus;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request};
@@ -11,7 +12,6 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use http_body_util::Limited;
-use metrics::{counter, gauge, histogram};
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
@@ -19,9 +19,6 @@ use std::time::Instant;
 use tower::layer::util::Identity;
 use tower::util::MapResponseLayer;
 use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
-
-/// How many requests are not answered yet.
-const UNDER_WAY: &str = "touchstone_sync_requests_under_way";
 
 /// Names the request in the log and in the answer, for whoever looks for it in both.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -82,14 +79,14 @@ struct UnderWay;
 
 impl UnderWay {
     fn begin() -> UnderWay {
-        gauge!(UNDER_WAY).increment(1.0);
+        prometheus::under_way(1.0);
         UnderWay
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        gauge!(UNDER_WAY).decrement(1.0);
+        prometheus::under_way(-1.0);
     }
 }
 
@@ -127,10 +124,7 @@ async fn measured(request: Request, next: Next) -> Response {
     let response = answered.unwrap_or_else(panicked);
     drop(under_way);
     let (took, status) = (began.elapsed(), response.status());
-    let labels =
-        [("method", method.clone()), ("path", path.clone()), ("status", status.as_u16().to_string())];
-    counter!("touchstone_sync_requests_total", &labels).increment(1);
-    histogram!("touchstone_sync_request_seconds", &labels).record(took);
+    prometheus::answered([("method", &method), ("path", &path), ("status", status.as_str())], took);
     let (micros, status) = (u64::try_from(took.as_micros()).unwrap_or(u64::MAX), status.as_u16());
     if status >= 500 {
         tracing::warn!(request = id, method, path, status, micros, "answered");

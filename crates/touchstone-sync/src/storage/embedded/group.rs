@@ -6,10 +6,10 @@
 use super::apply::apply;
 use crate::change::{Upload, Uploaded};
 use crate::clock::ServiceTime;
+use crate::prometheus;
 use crate::storage::decide::given_back;
 use crate::storage::gather::{GROUP_BYTES, gather};
 use crate::storage::{Client, Error, Refusal, Result};
-use metrics::histogram;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{self, JoinHandle};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
@@ -100,7 +100,7 @@ fn work(store: &Store, time: ServiceTime, mut queue: mpsc::Receiver<Waiting>) {
 /// Commits a group, and as many others as its answers need room. Where one may have failed for all, each is tried alone, so that what one cannot have,
 /// the others have.
 fn commit(store: &Store, time: ServiceTime, mut group: Vec<Waiting>) {
-    histogram!("touchstone_sync_group_uploads").record(u32::try_from(group.len()).unwrap_or(u32::MAX));
+    prometheus::grouped(group.len());
     let answers = together(store, time, &group);
     match answers {
         Ok(answers) => {

@@ -9,6 +9,7 @@ use super::{
     ANSWERS_WITHIN, ATTEMPTS, CONNECTION_WITHIN, failed, is_lost_to_another, number, pause, signed, silent,
 };
 use crate::clock::ServiceTime;
+use crate::prometheus;
 use crate::shares::{Share, Shares};
 use crate::storage::decide;
 use crate::storage::gather::GROUP_BYTES;
@@ -16,7 +17,6 @@ use crate::storage::watching::Registry;
 use crate::storage::{Error, Result, Tried};
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use metrics::histogram;
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -249,7 +249,7 @@ impl Groups {
         let is_open = |place: usize, answers: &[Option<Answer>]| {
             answers[place].is_none() && !locked.contains(&asked[place].client.account.user)
         };
-        histogram!("touchstone_sync_group_uploads").record(u32::try_from(asked.len()).unwrap_or(u32::MAX));
+        prometheus::grouped(asked.len());
         for attempt in 1..=ATTEMPTS {
             let open: Vec<usize> = (0..asked.len()).filter(|place| is_open(*place, answers)).collect();
             if open.is_empty() {
