@@ -19,7 +19,7 @@ use std::time::Duration;
 const WAITING: usize = embedded::group::QUEUE;
 const _: () = assert!(postgres::group::QUEUE == WAITING);
 const _: () = assert!(postgres::batch::QUEUE == WAITING && postgres::lease::WAITING_MAX == WAITING);
-const _: () = assert!(postgres::batch::OF_USER == OF_USER);
+const _: () = assert!(postgres::batch::OF_USER == OF_USER && embedded::group::OF_USER == OF_USER);
 
 /// Every problem: its type, its status, when it is told, and what a client does about it.
 pub fn problems() -> String {
@@ -201,7 +201,7 @@ fn of_storages() -> Vec<Limit> {
     vec![
         fixed("requests that wait in a queue before the storage", number(WAITING), told(Kind::Busy)),
         fixed(
-            "uploads of one user of them, before PostgreSQL, and downloads",
+            "uploads of one user of them, and downloads before PostgreSQL",
             number(OF_USER),
             told(Kind::Busy),
         ),

@@ -4,6 +4,7 @@ use crate::storage::Account;
 use axum::body::Bytes;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::OwnedSemaphorePermit;
 
 /// What is held, in bytes or in number.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +54,20 @@ pub(crate) enum Full {
     All,
     /// The user has as many as one may.
     OfUser,
+}
+
+/// What a body takes of the room of all and of its user's, until it is answered or given up: it goes with an upload, whose client may be gone.
+#[derive(Debug)]
+pub struct BodyRoom {
+    pub(crate) _of_all: OwnedSemaphorePermit,
+    pub(crate) _of_user: Option<Share>,
+}
+
+impl From<OwnedSemaphorePermit> for BodyRoom {
+    /// Room of all, and of no user.
+    fn from(of_all: OwnedSemaphorePermit) -> BodyRoom {
+        BodyRoom { _of_all: of_all, _of_user: None }
+    }
 }
 
 /// Room for what the answer to an upload gives back. It is taken when it is known how much that is, before anything is written: what is stored

@@ -14,12 +14,13 @@ pub mod postgres;
 mod watching;
 
 use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
+use crate::shares::BodyRoom;
 use crate::token::TokenHash;
 use async_trait::async_trait;
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 
 /// Bytes of a page's data from which on it ends, so that no answer takes memory without a bound.
 pub(crate) const PAGE_BYTES_MAX: usize = 1 << 20;
@@ -80,7 +81,7 @@ pub enum Tried {
     /// It is stored.
     Stored(Uploaded),
     /// The device is not known to have its right, and nothing is stored. The upload, and its room.
-    Unknown(Upload, Option<OwnedSemaphorePermit>),
+    Unknown(Upload, Option<BodyRoom>),
 }
 
 /// A token as it is listed: the secret itself is not kept.
@@ -251,12 +252,7 @@ pub trait Storage: Send + Sync + fmt::Debug {
 
     /// Stores an upload. When this returns, it is kept as well as the storage's durability class says. `room` is what the upload takes of a
     /// bounded memory: it is given back when the storage has the upload no more, also where nobody waits for the answer.
-    async fn upload(
-        &self,
-        client: Client,
-        upload: Upload,
-        room: Option<OwnedSemaphorePermit>,
-    ) -> Result<Uploaded>;
+    async fn upload(&self, client: Client, upload: Upload, room: Option<BodyRoom>) -> Result<Uploaded>;
 
     /// Stores an upload as [`upload`](Storage::upload) does, if the token is valid at `now`, in seconds since 1970, and the device is still the one
     /// that was found; stores nothing otherwise: then the device is to be looked up.
@@ -265,7 +261,7 @@ pub trait Storage: Send + Sync + fmt::Debug {
         _remembered: Remembered,
         _now: i64,
         upload: Upload,
-        room: Option<OwnedSemaphorePermit>,
+        room: Option<BodyRoom>,
     ) -> Result<Tried> {
         Ok(Tried::Unknown(upload, room))
     }

@@ -276,7 +276,7 @@ fn an_upload_that_waits_keeps_its_room_when_nobody_waits_for_it() {
         let phone = rules::device(&storage, "ada", "phone").await;
         let room = Arc::new(Semaphore::new(1));
         let taken = Arc::clone(&room).try_acquire_owned().unwrap();
-        let upload = storage.upload(phone, rules::upload([rules::set("a", "1")]), Some(taken));
+        let upload = storage.upload(phone, rules::upload([rules::set("a", "1")]), Some(taken.into()));
         assert!(timeout(Duration::ZERO, upload).await.is_err());
         assert_eq!(room.available_permits(), 0, "its data are in memory still");
         drop(room.acquire().await.unwrap());

@@ -4,7 +4,7 @@
 use super::App;
 use super::object::Object;
 use crate::problem::{Kind, Problem};
-use crate::shares::Share;
+use crate::shares::{BodyRoom, Share};
 use crate::storage::Account;
 use axum::extract::{FromRequest, Request};
 use axum::http::header;
@@ -18,10 +18,7 @@ use tokio::time::timeout;
 /// A body that was read and understood. It has its room until it is dropped.
 pub(super) struct Body<T> {
     pub(super) value: T,
-    /// What it takes of the room of all.
-    pub(super) room: OwnedSemaphorePermit,
-    /// What it takes of its user's share, until it is answered.
-    pub(super) _share: Option<Share>,
+    pub(super) room: BodyRoom,
 }
 
 /// Bytes of a body whose user is not known before it is read: it names a device.
@@ -57,7 +54,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
         let Room { mut permits, share, .. } = room;
         drop(permits.split(permits.num_permits().saturating_sub(bytes.len())));
         match serde_json::from_slice::<Object<T>>(&bytes) {
-            Ok(Object(value)) => Ok(Body { value, room: permits, _share: share }),
+            Ok(Object(value)) => Ok(Body { value, room: BodyRoom { _of_all: permits, _of_user: share } }),
             Err(error) => Err(malformed::<T>(&bytes, &error)),
         }
     }

@@ -6,7 +6,7 @@
 use super::App;
 use super::answer::{Version, json};
 use super::asking::Asking;
-use super::place::Place;
+use super::place::{Pauses, Place};
 use crate::change::{self, Standing};
 use crate::problem::Problem;
 use crate::storage::{self, Account};
@@ -122,6 +122,7 @@ async fn made(
 /// The objects behind a revision, with the place in which they were read. None where there is none for too long, or the storage failed.
 async fn range(app: &App, account: Account, after: u64, to: u64) -> Option<(Vec<change::Version>, Place)> {
     let until = Instant::now() + ROOM_WITHIN;
+    let mut pauses = Pauses::default();
     loop {
         let Ok(place) = Place::take(app, account, until).await else {
             tracing::info!("a stream of everything ended: there was no room for its next part");
@@ -129,7 +130,11 @@ async fn range(app: &App, account: Account, after: u64, to: u64) -> Option<(Vec<
         };
         match app.storage.objects(account, after, to, RANGE).await {
             Ok(versions) => return Some((versions, place)),
-            Err(storage::Error::Busy) if Instant::now() < until => {}
+            // Without its place: a storage that is busy says so at once.
+            Err(storage::Error::Busy) if Instant::now() < until => {
+                drop(place);
+                pauses.pause().await;
+            }
             Err(error) => {
                 let _ = Problem::from(error);
                 return None;

@@ -20,6 +20,23 @@ const AGAIN_AT_FIRST: Duration = Duration::from_millis(20);
 /// How long it takes at most: thousands may wait.
 const AGAIN_AT_MOST: Duration = Duration::from_secs(1);
 
+/// Pauses between looks, each twice as long as the one before.
+pub(super) struct Pauses(Duration);
+
+impl Default for Pauses {
+    fn default() -> Pauses {
+        Pauses(AGAIN_AT_FIRST)
+    }
+}
+
+impl Pauses {
+    /// Waits for the next look.
+    pub(super) async fn pause(&mut self) {
+        sleep(self.0).await;
+        self.0 = AGAIN_AT_MOST.min(self.0 * 2);
+    }
+}
+
 /// A place, until it is dropped.
 pub(super) struct Place {
     _of_user: Share,
@@ -30,7 +47,7 @@ impl Place {
     /// A place, when the user's answers that are not read have room for more. Where there is none until then: whether all places are taken, or the
     /// user has as many as one may, or that many answers.
     pub(super) async fn take(app: &App, account: Account, until: Instant) -> Result<Place, Full> {
-        let mut wait = AGAIN_AT_FIRST;
+        let mut pauses = Pauses::default();
         loop {
             let of_all = timeout_at(until, app.places_of_all.clone().acquire_owned()).await;
             let Ok(Ok(of_all)) = of_all else { return Err(Full::All) };
@@ -43,8 +60,7 @@ impl Place {
             if Instant::now() >= until {
                 return Err(Full::OfUser);
             }
-            sleep(wait).await;
-            wait = AGAIN_AT_MOST.min(wait * 2);
+            pauses.pause().await;
         }
     }
 }

@@ -10,13 +10,12 @@ use crate::change;
 use crate::clock;
 use crate::limits::{Limits, NAME_BYTES_MAX};
 use crate::problem::{Kind, Problem};
-use crate::shares::AnswerRoom;
+use crate::shares::{AnswerRoom, BodyRoom};
 use crate::storage::{Client, Error, Tried};
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use tokio::sync::OwnedSemaphorePermit;
 
 /// Changes that are stored together, all or none, in their order.
 #[derive(Debug, Deserialize)]
@@ -95,10 +94,9 @@ pub(super) async fn upload(
     asker: Asker,
     body: Result<Body<Upload>, Problem>,
 ) -> Result<Response, Problem> {
-    let understood = body.and_then(|Body { value, room, _share }| {
-        checked(value, &app.limits).map(|upload| (upload, room, _share))
-    });
-    let (upload, room, _share) = match understood {
+    let understood =
+        body.and_then(|Body { value, room }| checked(value, &app.limits).map(|upload| (upload, room)));
+    let (upload, room) = match understood {
         Ok(understood) => understood,
         Err(problem) => return asker.check().await.and(Err(problem)),
     };
@@ -126,7 +124,7 @@ async fn stored(
     app: &App,
     asker: Asker,
     upload: change::Upload,
-    room: OwnedSemaphorePermit,
+    room: BodyRoom,
     answer: &mut AnswerRoom,
 ) -> Result<(Client, change::Uploaded), Problem> {
     let device = match asker {

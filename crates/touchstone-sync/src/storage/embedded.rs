@@ -16,6 +16,7 @@ use super::{
 };
 use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
 use crate::clock::ServiceTime;
+use crate::shares::BodyRoom;
 use crate::token::TokenHash;
 use async_trait::async_trait;
 use devices::Devices;
@@ -24,7 +25,7 @@ use hub::Hub;
 use schema::{DeviceRow, TokenRow, UserRow, VersionRow};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use touchstone_store::{ErrorKind, Query, Snapshot, Store, Transaction};
 
 /// Registrations and the like that may wait for their turn to write: a thread waits for each.
@@ -144,7 +145,7 @@ impl Embedded {
     /// Reads much, on a thread that may take its time.
     async fn survey<R: Send + 'static>(
         &self,
-        work: fn(&Snapshot) -> touchstone_store::Result<R>,
+        work: impl FnMut(&Snapshot) -> touchstone_store::Result<R> + Send + 'static,
     ) -> Result<R> {
         let embedded = self.clone();
         let read = tokio::task::spawn_blocking(move || embedded.read(work)).await;
@@ -261,12 +262,7 @@ impl Storage for Embedded {
         self.survey(survey::room).await
     }
 
-    async fn upload(
-        &self,
-        client: Client,
-        upload: Upload,
-        room: Option<OwnedSemaphorePermit>,
-    ) -> Result<Uploaded> {
+    async fn upload(&self, client: Client, upload: Upload, room: Option<BodyRoom>) -> Result<Uploaded> {
         self.noted(self.inner.writer.upload(client, upload, room).await)
     }
 
@@ -281,11 +277,13 @@ impl Storage for Embedded {
     }
 
     async fn objects(&self, account: Account, after: u64, to: u64, limit: u32) -> Result<Vec<Version>> {
-        let (versions, _) = self.read(|snapshot| {
+        // Deletions are passed over, of which a user may have any number.
+        let read = move |snapshot: &Snapshot| {
             let rest = snapshot.query::<VersionRow>().order(|row| row.revision.ascending());
             let rest = rest.filter(|row| row.user.eq(account.user).and(row.revision.gt(after)));
             gathered(rest.filter(|row| row.revision.le(to).and(row.data.is_not_null())), limit)
-        })?;
+        };
+        let (versions, _) = self.survey(read).await?;
         Ok(versions)
     }
 

@@ -1,41 +1,69 @@
-//! Which uploads are one group: those that wait, up to a number of them and to bytes of their data.
+//! Which uploads are one group: those that wait, up to a number of them, of their changes and of bytes of their data.
 
-use tokio::sync::mpsc;
+use crate::change::Upload;
 
 /// Bytes from which on a group ends, so that no transaction is long for its data.
 pub(super) const GROUP_BYTES: usize = 32 << 20;
 
-/// The first, and those that wait behind it.
-pub(super) fn gather<T>(
-    first: T,
-    queue: &mut mpsc::Receiver<T>,
-    most: usize,
-    bytes: impl Fn(&T) -> usize,
-) -> Vec<T> {
-    let mut gathered = bytes(&first);
-    let mut group = vec![first];
-    while group.len() < most && gathered < GROUP_BYTES {
-        let Ok(next) = queue.try_recv() else { break };
-        gathered += bytes(&next);
-        group.push(next);
+/// Changes from which on it ends, so that none is long for them.
+pub(crate) const GROUP_CHANGES: usize = 10_000;
+
+/// What a group has taken.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    uploads: usize,
+    changes: usize,
+    bytes: usize,
+}
+
+impl Gathered {
+    /// Takes an upload, where the group has fewer than `most`, and room. Returns whether it has taken it.
+    pub(super) fn take(&mut self, upload: &Upload, most: usize) -> bool {
+        let has_room = self.uploads < most && self.changes < GROUP_CHANGES && self.bytes < GROUP_BYTES;
+        if has_room {
+            self.uploads += 1;
+            self.changes += upload.changes.len();
+            self.bytes += upload.bytes();
+        }
+        has_room
     }
-    group
+}
+
+/// Orders what waits so that of each user one comes before the second of any, and otherwise as it came.
+pub(super) fn in_turns<T, U: std::hash::Hash + Eq>(waiting: &mut [T], user: impl Fn(&T) -> U) {
+    let mut turns = std::collections::HashMap::new();
+    waiting.sort_by_cached_key(|waiting| {
+        let turn = turns.entry(user(waiting)).or_insert(0);
+        *turn += 1;
+        *turn
+    });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::change::Change;
+
+    fn upload(changes: usize, bytes: usize) -> Upload {
+        let change = |_| Change { id: "x".repeat(bytes), data: None, base: None, name: None };
+        Upload { changes: (0..changes).map(change).collect(), ..Upload::default() }
+    }
 
     #[test]
-    fn a_group_ends_at_its_number_and_at_its_bytes() {
-        let (sender, mut queue) = mpsc::channel(16);
-        [GROUP_BYTES / 2, GROUP_BYTES / 2, 1, 2, 3, 4]
-            .into_iter()
-            .for_each(|bytes| sender.try_send(bytes).unwrap());
-        let mut next = || {
-            let first = queue.try_recv().unwrap();
-            gather(first, &mut queue, 3, |bytes| *bytes)
+    fn a_group_ends_at_its_number_its_changes_and_its_bytes() {
+        let taken = |uploads: &[Upload], most| {
+            let mut group = Gathered::default();
+            uploads.iter().take_while(|upload| group.take(upload, most)).count()
         };
-        assert_eq!([next(), next(), next()], [vec![GROUP_BYTES / 2; 2], vec![1, 2, 3], vec![4]]);
+        assert_eq!(taken(&[1; 5].map(|changes| upload(changes, 1)), 3), 3);
+        assert_eq!(taken(&[GROUP_CHANGES - 1, 2, 1].map(|changes| upload(changes, 1)), 9), 2);
+        assert_eq!(taken(&[GROUP_BYTES - 1, 2, 1].map(|bytes| upload(1, bytes)), 9), 2);
+    }
+
+    #[test]
+    fn a_users_second_comes_after_the_first_of_all() {
+        let mut waiting = vec![(1, 'a'), (1, 'b'), (1, 'c'), (2, 'a'), (3, 'a'), (2, 'b')];
+        in_turns(&mut waiting, |(user, _)| *user);
+        assert_eq!(waiting, [(1, 'a'), (2, 'a'), (3, 'a'), (1, 'b'), (2, 'b'), (1, 'c')]);
     }
 }

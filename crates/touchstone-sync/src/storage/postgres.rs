@@ -24,6 +24,7 @@ use super::{
 };
 use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
 use crate::clock::ServiceTime;
+use crate::shares::BodyRoom;
 use crate::token::{self, TokenHash};
 use address::Address;
 use anyhow::Context;
@@ -38,7 +39,6 @@ use std::error::Error as _;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
@@ -366,12 +366,7 @@ impl Storage for Postgres {
         Ok(rows.iter().map(|row| Room { part: row.get(0), bytes: number(row.get(1)) }).collect())
     }
 
-    async fn upload(
-        &self,
-        client: Client,
-        upload: Upload,
-        room: Option<OwnedSemaphorePermit>,
-    ) -> Result<Uploaded> {
+    async fn upload(&self, client: Client, upload: Upload, room: Option<BodyRoom>) -> Result<Uploaded> {
         match self.writer.upload(upload::Asked { client, upload, grounds: None }, room).await? {
             Tried::Stored(uploaded) => Ok(uploaded),
             Tried::Unknown(..) => Err(Refusal::UnknownUser.into()),
@@ -383,7 +378,7 @@ impl Storage for Postgres {
         remembered: Remembered,
         now: i64,
         upload: Upload,
-        room: Option<OwnedSemaphorePermit>,
+        room: Option<BodyRoom>,
     ) -> Result<Tried> {
         let (client, grounds) = (remembered.client, Some((remembered, now)));
         self.writer.upload(upload::Asked { client, upload, grounds }, room).await

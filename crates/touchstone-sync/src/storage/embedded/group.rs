@@ -1,22 +1,27 @@
 //! Group commit: uploads that wait at the same time are one transaction, and one flush where the class asks for it.
 //!
 //! The thread that writes takes what waits, up to a number, and commits it; what came meanwhile is the next group. So a group is as
-//! large as the load makes it, and an upload that is alone waits for nobody.
+//! large as the load makes it, and an upload that is alone waits for nobody. One user who uploads much keeps nobody waiting: of each user one is
+//! taken before the second of any, and there is room for others' uploads.
 
 use super::apply::apply;
 use crate::change::{Upload, Uploaded};
 use crate::clock::ServiceTime;
 use crate::prometheus;
+use crate::shares::{BodyRoom, Share, Shares};
 use crate::storage::decide::given_back;
-use crate::storage::gather::{GROUP_BYTES, gather};
+use crate::storage::gather::{GROUP_BYTES, Gathered, in_turns};
 use crate::storage::{Client, Error, Refusal, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{self, JoinHandle};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use touchstone_store::{ErrorKind, Store};
 
 /// Uploads that may wait. The next one is told to come again.
 pub(crate) const QUEUE: usize = 1024;
+
+/// Uploads of one user that may wait: one who floods the service leaves room for the others.
+pub(crate) const OF_USER: usize = QUEUE / 2;
 
 /// Uploads of one transaction at most, so that none waits for long behind others.
 const GROUP: usize = 256;
@@ -29,13 +34,17 @@ struct Waiting {
     upload: Upload,
     answer: oneshot::Sender<Result<Uploaded>>,
     /// What it takes of the memory of all.
-    _room: Option<OwnedSemaphorePermit>,
+    _room: Option<BodyRoom>,
+    /// Its place among those that wait.
+    _place: Share,
 }
 
 /// The thread that writes, and the queue before it.
 #[derive(Debug)]
 pub(super) struct Writer {
-    queue: Option<mpsc::Sender<Waiting>>,
+    queue: Option<mpsc::UnboundedSender<Waiting>>,
+    /// The places of those that wait.
+    places: Shares,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -45,10 +54,10 @@ impl Writer {
     /// # Errors
     /// When the system gives no thread.
     pub(super) fn start(store: Store, time: ServiceTime) -> std::io::Result<Writer> {
-        let (queue, waiting) = mpsc::channel(QUEUE);
+        let (queue, waiting) = mpsc::unbounded_channel();
         let thread =
             thread::Builder::new().name("uploads".into()).spawn(move || work(&store, time, waiting))?;
-        Ok(Writer { queue: Some(queue), thread: Some(thread) })
+        Ok(Writer { queue: Some(queue), places: Shares::default(), thread: Some(thread) })
     }
 
     /// Whether uploads are still written.
@@ -61,14 +70,13 @@ impl Writer {
         &self,
         client: Client,
         upload: Upload,
-        room: Option<OwnedSemaphorePermit>,
+        room: Option<BodyRoom>,
     ) -> Result<Uploaded> {
         let (answer, answered) = oneshot::channel();
         let queue = self.queue.as_ref().expect("it is there until the writer is dropped");
-        queue.try_send(Waiting { client, upload, answer, _room: room }).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Error::Busy,
-            mpsc::error::TrySendError::Closed(_) => ended(),
-        })?;
+        let place = self.places.take_one(client.account, QUEUE, OF_USER).map_err(|_| Error::Busy)?;
+        let waiting = Waiting { client, upload, answer, _room: room, _place: place };
+        queue.send(waiting).map_err(|_| ended())?;
         answered.await.unwrap_or_else(|_| Err(ended()))
     }
 }
@@ -87,14 +95,27 @@ fn ended() -> Error {
     Error::Failed(anyhow::anyhow!("the thread that writes uploads has ended"))
 }
 
-fn work(store: &Store, time: ServiceTime, mut queue: mpsc::Receiver<Waiting>) {
-    while let Some(first) = queue.blocking_recv() {
-        let group = gather(first, &mut queue, GROUP, |waiting| waiting.upload.bytes());
+fn work(store: &Store, time: ServiceTime, mut queue: mpsc::UnboundedReceiver<Waiting>) {
+    let mut waiting = Vec::new();
+    while !waiting.is_empty() || queue.blocking_recv_many(&mut waiting, QUEUE) > 0 {
+        waiting.extend(std::iter::from_fn(|| queue.try_recv().ok()));
+        let group = next_group(&mut waiting);
+        if group.is_empty() {
+            continue;
+        }
         // A panic is a mistake of the service. Those of the group are told that they were not answered; the others go on.
         if catch_unwind(AssertUnwindSafe(|| commit(store, time, group))).is_err() {
             tracing::error!("the writing of a group of uploads panicked");
         }
     }
+}
+
+/// The next group of those that wait. Nothing is stored for a client that has gone.
+fn next_group(waiting: &mut Vec<Waiting>) -> Vec<Waiting> {
+    waiting.retain(|waiting| !waiting.answer.is_closed());
+    in_turns(waiting, |waiting| waiting.client.account);
+    let mut group = Gathered::default();
+    waiting.extract_if(.., |waiting| group.take(&waiting.upload, GROUP)).collect()
 }
 
 /// Commits a group, and as many others as its answers need room. Where one may have failed for all, each is tried alone, so that what one cannot have,

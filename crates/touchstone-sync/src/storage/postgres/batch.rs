@@ -5,10 +5,10 @@ use super::lease::Pool;
 use super::pace::Pace;
 use super::{ANSWERS_WITHIN, CONNECTION_WITHIN, silent};
 use crate::shares::{Share, Shares};
+use crate::storage::gather::in_turns;
 use crate::storage::{Account, Error, Result};
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -143,12 +143,7 @@ async fn work<B: Batch>(
 /// Those that are answered next, as many as one statement may: of each user one before the second of any, in the order in which they came.
 fn next_group<B: Batch>(waiting: &mut Vec<Waiting<B>>) -> Vec<Waiting<B>> {
     if waiting.len() > B::MOST {
-        let mut turns = HashMap::new();
-        waiting.sort_by_cached_key(|waiting| {
-            let turn = turns.entry(B::account(&waiting.asked)).or_insert(0);
-            *turn += 1;
-            *turn
-        });
+        in_turns(waiting, |waiting| B::account(&waiting.asked));
     }
     waiting.drain(..B::MOST.min(waiting.len())).collect()
 }

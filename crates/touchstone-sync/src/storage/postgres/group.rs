@@ -10,9 +10,9 @@ use super::{
 };
 use crate::clock::ServiceTime;
 use crate::prometheus;
-use crate::shares::{Share, Shares};
+use crate::shares::{BodyRoom, Share, Shares};
 use crate::storage::decide;
-use crate::storage::gather::GROUP_BYTES;
+use crate::storage::gather::{GROUP_BYTES, Gathered, in_turns};
 use crate::storage::watching::Registry;
 use crate::storage::{Error, Result, Tried};
 use futures_util::FutureExt;
@@ -20,7 +20,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 
 /// Uploads that may wait. The next one is told to come again.
@@ -47,7 +47,7 @@ struct Waiting {
     asked: Asked,
     answer: oneshot::Sender<Result<Tried>>,
     /// What it takes of the memory of all.
-    room: Option<OwnedSemaphorePermit>,
+    room: Option<BodyRoom>,
     /// Its place among those that wait.
     _place: Share,
 }
@@ -84,7 +84,7 @@ impl Writer {
     }
 
     /// Stores an upload, and returns when it is committed. One whose device has lost its right, which is remembered, is given back.
-    pub(super) async fn upload(&self, asked: Asked, room: Option<OwnedSemaphorePermit>) -> Result<Tried> {
+    pub(super) async fn upload(&self, asked: Asked, room: Option<BodyRoom>) -> Result<Tried> {
         let (answer, answered) = oneshot::channel();
         let place = self.places.take_one(asked.client.account, QUEUE, OF_USER).map_err(|_| {
             self.full.notify_one();
@@ -117,15 +117,14 @@ fn ended() -> Error {
     Error::Failed(anyhow::anyhow!("the task that writes uploads has ended"))
 }
 
-/// Those that wait and whose users have nothing under way, in their order, up to the number and the bytes of a group.
+/// Those that wait and whose users have nothing under way, as many as a group may have: of each user one before the second of any.
 fn next_group(waiting: &mut Vec<Waiting>, under_way: &HashSet<u64>) -> Vec<Waiting> {
-    let mut bytes = 0;
+    in_turns(waiting, Waiting::user);
+    let mut group = Gathered::default();
     let may_go = |waiting: &mut Waiting| {
-        let may_go = bytes < GROUP_BYTES && !under_way.contains(&waiting.user());
-        bytes += if may_go { waiting.asked.upload.bytes() } else { 0 };
-        may_go
+        !under_way.contains(&waiting.user()) && group.take(&waiting.asked.upload, GROUP)
     };
-    waiting.extract_if(.., may_go).take(GROUP).collect()
+    waiting.extract_if(.., may_go).collect()
 }
 
 /// What groups are written with.
@@ -220,7 +219,7 @@ impl Groups {
     }
 
     /// The answer to who asked; those who watch are told of the new revision.
-    fn told(&self, asked: Asked, room: Option<OwnedSemaphorePermit>, answer: Answer) -> Result<Tried> {
+    fn told(&self, asked: Asked, room: Option<BodyRoom>, answer: Answer) -> Result<Tried> {
         let Some((uploaded, revision)) = answer? else { return Ok(Tried::Unknown(asked.upload, room)) };
         self.registry.tell(asked.client.account.user, revision);
         Ok(Tried::Stored(uploaded))
