@@ -82,7 +82,7 @@ fn an_upload_that_waits_keeps_its_room_when_nobody_waits_for_it() {
         has_begun.recv().unwrap();
         let room = Arc::new(Semaphore::new(1));
         let taken = Arc::clone(&room).try_acquire_owned().unwrap();
-        let upload = storage.upload(phone, rules::upload([set("a", "1")]), Some(taken));
+        let upload = storage.upload(phone, rules::upload([set("a", "1")]), Some(taken.into()));
         assert!(timeout(Duration::ZERO, upload).await.is_err(), "another one writes");
         assert_eq!(room.available_permits(), 0, "its data are in memory still");
         go_on.send(()).unwrap();
