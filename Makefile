@@ -12,7 +12,7 @@ PACKAGE_PYTHON := python/Cargo.toml
 PYTHON ?= python3
 # The kits and the package for Python are workspaces of their own, and their tests and lints take from the lab's folder what has been compiled
 # there. Their programs have a folder apart: a kit's driver has the name of its subject, as the lab's own programs may have.
-TESTED := --target-dir $(CURDIR)/target/kits --config 'build.build-dir="$(CURDIR)/target"'
+TESTED := --target-dir '$(CURDIR)/target/kits' --config 'build.build-dir="$(CURDIR)/target"'
 # The package is built by pip in a folder of its own.
 PYTHON_TARGET := $(CURDIR)/target/python
 # Clippy's driver compiles what it lints, and as the compiler is without optimisation: where it stands in the compiler's place for a workspace's

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use touchstone_store::{Durability, Options};
+use touchstone_sync::storage::Error;
 use touchstone_sync::storage::embedded::Embedded;
 
 fn open(path: &Path, durability: Durability) -> Shared {
@@ -88,5 +89,46 @@ fn an_upload_that_waits_keeps_its_room_when_nobody_waits_for_it() {
         go_on.send(()).unwrap();
         writing.join().unwrap().unwrap();
         drop(room.acquire().await.unwrap());
+    });
+}
+
+/// Found by an attacker: 1,100 uploads of one user were all that waited, and everybody's next one came after them.
+#[test]
+fn uploads_of_one_user_leave_room_for_those_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Options::new().open(folder.path().join("s.db")).unwrap();
+    let storage: Shared = Arc::new(Embedded::new(store.clone()).unwrap());
+    let (began, has_begun) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel::<()>();
+    runtime().block_on(async {
+        let (ada, bob) = (device(&storage, "ada", "phone").await, device(&storage, "bob", "phone").await);
+        let writing = std::thread::spawn(move || {
+            store.write(|_| {
+                began.send(()).unwrap();
+                may_go_on.recv().unwrap();
+                Ok(())
+            })
+        });
+        has_begun.recv().unwrap();
+        let mut waiting = Vec::new();
+        for number in 0..512 {
+            let upload = rules::upload([set(&format!("{number}"), "1")]);
+            let mut upload = storage.upload(ada, upload, None);
+            assert!(timeout(Duration::ZERO, &mut upload).await.is_err(), "another one writes");
+            waiting.push(upload);
+        }
+        let refused = storage.upload(ada, rules::upload([set("more", "1")]), None).await;
+        assert!(matches!(refused, Err(Error::Busy)), "{refused:?}");
+        let mut of_bob = storage.upload(bob, rules::upload([set("a", "1")]), None);
+        assert!(timeout(Duration::ZERO, &mut of_bob).await.is_err());
+        // Nobody waits any more for the last of hers.
+        drop(waiting.pop());
+        go_on.send(()).unwrap();
+        writing.join().unwrap().unwrap();
+        of_bob.await.unwrap();
+        for (number, upload) in (1..).zip(waiting) {
+            assert_eq!(upload.await.unwrap().revisions, [number]);
+        }
+        assert_eq!(storage.standing(ada.account()).await.unwrap().revision, 511);
     });
 }

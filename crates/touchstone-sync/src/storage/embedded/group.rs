@@ -169,3 +169,30 @@ fn together(store: &Store, time: ServiceTime, group: &[Waiting]) -> touchstone_s
         Ok(answers)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::Account;
+
+    #[test]
+    fn a_group_has_one_of_each_user_first_and_none_of_a_client_that_has_gone() {
+        let places = Shares::default();
+        let (mut waiting, mut clients) = (Vec::new(), Vec::new());
+        for user in std::iter::repeat_n(1, 2 * GROUP).chain([2, 3]) {
+            let (answer, answered) = oneshot::channel();
+            let account = Account { user };
+            let place = places.take(account, 1);
+            let client = Client { account, device: 1 };
+            waiting.push(Waiting { client, upload: Upload::default(), answer, _room: None, _place: place });
+            clients.push(answered);
+        }
+        // The second user's client goes.
+        clients.remove(2 * GROUP);
+        let group = next_group(&mut waiting);
+        let users = group.iter().map(|waiting| waiting.client.account.user);
+        assert_eq!(Vec::from_iter(users.take(3)), [1, 3, 1]);
+        assert_eq!((group.len(), waiting.len()), (GROUP, GROUP + 1));
+        assert!(places.has_room(Account { user: 2 }, usize::MAX, 1), "its place is free");
+    }
+}
