@@ -10,9 +10,8 @@ use crate::serve::{END_WITHIN, HEAD_WITHIN, IDLE_FOR, LISTEN_WITHIN};
 use crate::storage::decide::GIVEN_BACK_BYTES_MAX;
 use crate::storage::embedded::TURNS;
 use crate::storage::postgres::group::OF_USER;
-use crate::storage::postgres::pages::PASSED_OVER;
 use crate::storage::postgres::{ANSWERS_WITHIN, CONNECTION_WITHIN};
-use crate::storage::{DEVICES_MAX, PAGE_BYTES_MAX, embedded, postgres};
+use crate::storage::{DEVICES_MAX, PAGE_BYTES_MAX, PASSED_OVER, embedded, postgres};
 use std::time::Duration;
 
 /// Uploads wait in one queue, of a file and before PostgreSQL, where other questions have a queue of the same length.
@@ -113,7 +112,7 @@ fn of_answers() -> Vec<Limit> {
         },
         fixed("data of a page, and one version more", bytes(PAGE_BYTES_MAX), ends),
         fixed(
-            "the device's own versions that a page passes over with `others=true`, before PostgreSQL",
+            "the device's own versions that a page passes over with `others=true`",
             number(passed_over),
             ends,
         ),

@@ -351,8 +351,21 @@ fn check_cursor(
     Ok(())
 }
 
-/// A page of the versions that were found, where the user's last revision is this one.
-fn page_of(versions: Vec<Version>, more: bool, download: &Download, revision: u64) -> Page {
+/// Versions that are looked at for one page where the device's own are left out, of which a device may have a million: no request reads for
+/// longer. The page may then be empty and have more behind it.
+pub(crate) const PASSED_OVER: u64 = 10_000;
+
+/// A page of the versions that were found, where the user's last revision is this one, and what is behind `looked_at` was not looked at.
+fn page_of(
+    versions: Vec<Version>,
+    more: bool,
+    looked_at: Option<u64>,
+    download: &Download,
+    revision: u64,
+) -> Page {
+    if let Some(cursor) = looked_at.filter(|_| !more) {
+        return Page { versions, cursor, more: true };
+    }
     let last = versions.last().map_or(download.cursor, |version| version.revision);
     // Where the device's own are left out, those behind the last of the others are passed over too.
     let cursor = if download.others && !more { revision.max(last) } else { last };

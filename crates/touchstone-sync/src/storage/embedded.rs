@@ -11,8 +11,8 @@ mod survey;
 mod time;
 
 use super::{
-    Account, Client, DEVICES_MAX, Error, Known, Listed, PAGE_BYTES_MAX, Refusal, Result, Room, Storage,
-    Usage, Watch, check_cursor, page_of,
+    Account, Client, DEVICES_MAX, Error, Known, Listed, PAGE_BYTES_MAX, PASSED_OVER, Refusal, Result, Room,
+    Storage, Usage, Watch, check_cursor, page_of,
 };
 use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
 use crate::clock::ServiceTime;
@@ -418,13 +418,22 @@ fn page(
     if let Err(refusal) = check_cursor(download, user.revision, user.horizon, &user.history) {
         return Ok(Err(refusal));
     }
-    let rest = snapshot.query::<VersionRow>().order(|row| row.revision.ascending());
-    let mut rest = rest.filter(|row| row.user.eq(id).and(row.revision.gt(download.cursor)));
+    let behind = || {
+        let versions = snapshot.query::<VersionRow>().order(|row| row.revision.ascending());
+        versions.filter(|row| row.user.eq(id).and(row.revision.gt(download.cursor)))
+    };
+    let (mut rest, mut looked_at) = (behind(), None);
     if download.others {
         rest = rest.filter(|row| row.device.ne(client.device));
+        if user.revision - download.cursor > PASSED_OVER {
+            looked_at = behind().offset(PASSED_OVER - 1).limit(1).all()?.first().map(|row| row.revision);
+        }
+        if let Some(last) = looked_at {
+            rest = rest.filter(|row| row.revision.le(last));
+        }
     }
     let (versions, more) = gathered(rest, download.limit)?;
-    Ok(Ok(page_of(versions, more, download, user.revision)))
+    Ok(Ok(page_of(versions, more, looked_at, download, user.revision)))
 }
 
 /// Versions up to a number and to the bytes of a page, and whether there are more.

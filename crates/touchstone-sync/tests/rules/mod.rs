@@ -319,6 +319,9 @@ pub async fn whoever_has_stored_much_is_given_what_others_have(storage: Shared) 
     stored(&storage, laptop, [set("one", "1")]).await;
     own(10_500, 21_500).await;
     stored(&storage, laptop, [set("two", "2")]).await;
+    let first = Download { cursor: 0, limit: 1_000, others: true, history: None };
+    let first = storage.download(phone, first).await.unwrap();
+    assert_eq!((first.versions.len(), first.cursor, first.more), (0, 10_000, true));
     for limit in [1, 2, 1_000] {
         let (mut cursor, mut given) = (0, Vec::new());
         loop {

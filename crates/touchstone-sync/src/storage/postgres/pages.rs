@@ -7,13 +7,9 @@ use super::lease::Pool;
 use super::rights::{Grounds, Rights, has_right};
 use super::{ANSWERS_WITHIN, CONNECTION_WITHIN, PAGE_BYTES, number, signed, silent, version};
 use crate::change::{Download, Page, Version};
-use crate::storage::{Account, Client, Refusal, Result, check_cursor, page_of};
+use crate::storage::{Account, Client, PASSED_OVER, Refusal, Result, check_cursor, page_of};
 use tokio::time::timeout;
 use tokio_postgres::Row;
-
-/// Versions that are looked at for one page where the device's own are left out, of which a device may have a million: no request takes the
-/// database for longer. The page may then be empty and have more behind it.
-pub(crate) const PASSED_OVER: i64 = 10_000;
 
 /// A page that is asked for.
 pub(super) struct Asked {
@@ -106,7 +102,7 @@ impl Batch for Small {
         let Some(first) = rows.first() else { return Read::Whole(without_rows(&asked)) };
         let download = &asked.download;
         let behind = number(first.get(1)).saturating_sub(download.cursor);
-        let is_far = download.others && behind > number(PASSED_OVER);
+        let is_far = download.others && behind > PASSED_OVER;
         let has_large = rows.iter().any(|row| row.get::<_, Option<bool>>(7) == Some(true));
         if is_far || has_large {
             return Read::Not(asked);
@@ -115,7 +111,7 @@ impl Batch for Small {
             let mut versions = versions(rows);
             let more = versions.len() > download.limit as usize;
             versions.truncate(download.limit as usize);
-            page_of(versions, more, download, revision)
+            page_of(versions, more, None, download, revision)
         })))
     }
 }
@@ -160,11 +156,8 @@ impl Batch for Others {
             let versions = versions(rows);
             let found = first.get::<_, Option<i64>>(7).map_or(0, number);
             let more = found > versions.len() as u64;
-            match first.get::<_, Option<i64>>(8) {
-                // What lies behind was not looked at.
-                Some(last) if !more => Page { versions, cursor: number(last), more: true },
-                _ => page_of(versions, more, download, revision),
-            }
+            let looked_at = first.get::<_, Option<i64>>(8).map(number);
+            page_of(versions, more, looked_at, download, revision)
         }))
     }
 }
@@ -184,7 +177,7 @@ fn parameters(asked: &[Asked]) -> Parameters<'_> {
         Box::new(left_out),
         Box::new(most),
         Box::new(PAGE_BYTES),
-        Box::new(PASSED_OVER),
+        Box::new(signed(PASSED_OVER)),
     ];
     parameters.extend(Rights::of(asked.iter().map(|asked| (asked.client, &asked.grounds))).parameters());
     parameters
