@@ -313,9 +313,9 @@ mod tests {
         let of = |users: &[u64]| users.iter().copied().collect::<HashSet<_>>();
         let mut left: Vec<_> = [1, 2, 1, 3, 2].into_iter().map(|user| waiting(user, 1)).collect();
         assert_eq!(users(&next_group(&mut left, &of(&[1, 3]))), [2, 2]);
-        assert_eq!(users(&left), [1, 1, 3]);
+        assert_eq!(users(&left), [1, 3, 1], "in turns");
         assert!(next_group(&mut left, &of(&[1, 3])).is_empty());
-        assert_eq!(users(&next_group(&mut left, &of(&[]))), [1, 3, 1], "one of each first");
+        assert_eq!(users(&next_group(&mut left, &of(&[]))), [1, 3, 1]);
         let mut left: Vec<_> = [1, 2, 1].into_iter().map(|user| waiting(user, GROUP_BYTES)).collect();
         assert_eq!(users(&next_group(&mut left, &of(&[]))), [1]);
         assert_eq!(users(&next_group(&mut left, &of(&[1]))), [2]);
