@@ -9,10 +9,11 @@ use rules::{Shared, device, follow, set, stored};
 use std::future::Future;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
-use touchstone_store::{Durability, Options};
+use touchstone_store::{Durability, Options, Store};
 use touchstone_sync::storage::Error;
 use touchstone_sync::storage::embedded::Embedded;
 
@@ -64,15 +65,16 @@ fn a_store_that_is_opened_again_goes_on() {
     }
 }
 
-#[test]
-fn an_upload_that_waits_keeps_its_room_when_nobody_waits_for_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Options::new().open(folder.path().join("sync.db")).unwrap();
-    let storage: Shared = Arc::new(Embedded::new(store.clone()).unwrap());
-    let (began, has_begun) = mpsc::channel();
-    let (go_on, may_go_on) = mpsc::channel::<()>();
-    runtime().block_on(async {
-        let phone = device(&storage, "ada", "phone").await;
+/// Another one who writes, so that uploads wait.
+struct Other {
+    go_on: mpsc::Sender<()>,
+    writing: JoinHandle<touchstone_store::Result<()>>,
+}
+
+impl Other {
+    fn writes(store: Store) -> Other {
+        let (began, has_begun) = mpsc::channel();
+        let (go_on, may_go_on) = mpsc::channel::<()>();
         let writing = std::thread::spawn(move || {
             store.write(|_| {
                 began.send(()).unwrap();
@@ -81,13 +83,29 @@ fn an_upload_that_waits_keeps_its_room_when_nobody_waits_for_it() {
             })
         });
         has_begun.recv().unwrap();
+        Other { go_on, writing }
+    }
+
+    fn ends(self) {
+        self.go_on.send(()).unwrap();
+        self.writing.join().unwrap().unwrap();
+    }
+}
+
+#[test]
+fn an_upload_that_waits_keeps_its_room_when_nobody_waits_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Options::new().open(folder.path().join("sync.db")).unwrap();
+    let storage: Shared = Arc::new(Embedded::new(store.clone()).unwrap());
+    runtime().block_on(async {
+        let phone = device(&storage, "ada", "phone").await;
+        let other = Other::writes(store);
         let room = Arc::new(Semaphore::new(1));
         let taken = Arc::clone(&room).try_acquire_owned().unwrap();
         let upload = storage.upload(phone, rules::upload([set("a", "1")]), Some(taken.into()));
         assert!(timeout(Duration::ZERO, upload).await.is_err(), "another one writes");
         assert_eq!(room.available_permits(), 0, "its data are in memory still");
-        go_on.send(()).unwrap();
-        writing.join().unwrap().unwrap();
+        other.ends();
         drop(room.acquire().await.unwrap());
     });
 }
@@ -98,18 +116,9 @@ fn uploads_of_one_user_leave_room_for_those_of_others() {
     let folder = tempfile::tempdir().unwrap();
     let store = Options::new().open(folder.path().join("s.db")).unwrap();
     let storage: Shared = Arc::new(Embedded::new(store.clone()).unwrap());
-    let (began, has_begun) = mpsc::channel();
-    let (go_on, may_go_on) = mpsc::channel::<()>();
     runtime().block_on(async {
         let (ada, bob) = (device(&storage, "ada", "phone").await, device(&storage, "bob", "phone").await);
-        let writing = std::thread::spawn(move || {
-            store.write(|_| {
-                began.send(()).unwrap();
-                may_go_on.recv().unwrap();
-                Ok(())
-            })
-        });
-        has_begun.recv().unwrap();
+        let other = Other::writes(store);
         let mut waiting = Vec::new();
         for number in 0..512 {
             let upload = rules::upload([set(&format!("{number}"), "1")]);
@@ -123,8 +132,7 @@ fn uploads_of_one_user_leave_room_for_those_of_others() {
         assert!(timeout(Duration::ZERO, &mut of_bob).await.is_err());
         // Nobody waits any more for the last of hers.
         drop(waiting.pop());
-        go_on.send(()).unwrap();
-        writing.join().unwrap().unwrap();
+        other.ends();
         of_bob.await.unwrap();
         for (number, upload) in (1..).zip(waiting) {
             assert_eq!(upload.await.unwrap().revisions, [number]);
