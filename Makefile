@@ -33,7 +33,7 @@ help:
 	@echo "make build   target/release/touchstone alone, to be put on the PATH"
 	@echo "make bench   re-test the published claims on this machine, suite by suite: each is built, run and told of before the next"
 	@echo "make test    everything that must pass: format, lints, unit, other systems, hand-offs, kits, drivers, Python, browser, docs, tidy"
-	@echo "make serve   the sync service, built quickly and started at http://127.0.0.1:8080 on the file sync.db of this folder; it has no TLS, PostgreSQL, metrics or packed bodies, and a plain terminal"
+	@echo "make serve   the sync service, built quickly and started at http://127.0.0.1:8080 on the file sync.db of this folder; it has no TLS, PostgreSQL, metrics, packed bodies, completions or colours"
 	@echo "make sync    the sync service as it is deployed, target/deploy/touchstone-sync (some minutes)"
 	@echo "make fio     the subject page-file beside fio, asked for the same pages of the same file (some minutes)"
 	@echo "make mutations   whether tests of the store find mistakes that are made on purpose (some minutes)"
@@ -107,7 +107,7 @@ sync:
 	cargo build --profile deploy --locked --target-dir target --package touchstone-sync
 
 # In a fresh clone nearly all of the time to a first answer is the build: nothing of it is optimised, and it has
-# none of the crate's features, which are metrics, PostgreSQL, TLS, packed bodies and a pleasant terminal. The store's own build optimises
+# none of the crate's features, which are metrics, PostgreSQL, TLS, packed bodies, completions and colours. The store's own build optimises
 # its C a little, for encryption, which nothing here asks for: `-O0` comes after that and counts, and so does the rest, which spares the
 # C compiler a tenth of its work.
 serve:

@@ -33,7 +33,7 @@ struct Waiting {
     client: Client,
     upload: Upload,
     answer: oneshot::Sender<Result<Uploaded>>,
-    /// What it takes of the memory of all.
+    /// What its body takes of memory.
     _room: Option<BodyRoom>,
     /// Its place among those that wait.
     _place: Share,

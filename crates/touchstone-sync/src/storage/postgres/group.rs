@@ -46,7 +46,7 @@ const LOCKED: &str = "with free as (select id from sync_user where id = any($1) 
 struct Waiting {
     asked: Asked,
     answer: oneshot::Sender<Result<Tried>>,
-    /// What it takes of the memory of all.
+    /// What its body takes of memory.
     room: Option<BodyRoom>,
     /// Its place among those that wait.
     _place: Share,
