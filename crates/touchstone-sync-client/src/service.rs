@@ -86,7 +86,8 @@ impl Service {
             .tls_config(TlsConfig::builder().root_certs(self.roots()?).build())
             .timeout_connect(Some(CONNECT_WITHIN))
             .timeout_recv_response(Some(ANSWER_WITHIN))
-            .timeout_per_read(Some(SILENT_FOR));
+            .timeout_per_read(Some(SILENT_FOR))
+            .timeout_per_write(Some(SILENT_FOR));
         Ok(config.build().into())
     }
 

@@ -14,6 +14,8 @@ use crate::storage::Storage;
 use crate::storage::embedded::Embedded;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
+use rustix::fs::Mode;
+use rustix::process::umask;
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -176,6 +178,8 @@ impl Cli {
     /// # Errors
     /// As the verb does.
     pub fn run(self) -> Result<()> {
+        // What users have stored is for nobody else of the machine, wherever a store or a copy of one is made.
+        umask(Mode::RWXG | Mode::RWXO);
         match self.command {
             Command::Serve(serve) => serve.run(),
             Command::Token(token) => token.run(),

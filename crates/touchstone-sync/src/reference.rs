@@ -10,14 +10,14 @@ use crate::serve::{END_WITHIN, HEAD_WITHIN, IDLE_FOR, LISTEN_WITHIN};
 use crate::storage::decide::GIVEN_BACK_BYTES_MAX;
 use crate::storage::embedded::TURNS;
 use crate::storage::postgres::group::OF_USER;
-use crate::storage::postgres::{ANSWERS_WITHIN, CONNECTION_WITHIN};
+use crate::storage::postgres::{ANSWERS_WITHIN, CONNECTION_WITHIN, REGISTERING_OF_USER};
 use crate::storage::{DEVICES_MAX, PAGE_BYTES_MAX, PASSED_OVER, embedded, postgres};
 use std::time::Duration;
 
-/// Uploads wait in one queue, of a file and before PostgreSQL, where other questions have a queue of the same length.
+/// Uploads wait in one queue, of a file and on PostgreSQL, where other questions have a queue of the same length.
 const WAITING: usize = embedded::group::QUEUE;
 const _: () = assert!(postgres::group::QUEUE == WAITING);
-const _: () = assert!(postgres::batch::QUEUE == WAITING && postgres::lease::WAITING_MAX == WAITING);
+const _: () = assert!(postgres::batch::QUEUE == WAITING && postgres::REGISTERING == TURNS);
 const _: () = assert!(postgres::batch::OF_USER == OF_USER && embedded::group::OF_USER == OF_USER);
 
 /// Every problem: its type, its status, when it is told, and what a client does about it.
@@ -179,10 +179,14 @@ fn of_connections() -> Vec<Limit> {
     vec![
         fixed("time for the head of a connection's first request", time(HEAD_WITHIN), closed),
         fixed("time between an answer and the head of the next request", time(IDLE_FOR), closed),
-        fixed("time for which a client takes nothing of its answer", time(TAKEN_WITHIN), closed),
+        fixed(
+            "time for which a client takes nothing of its answer, over HTTP/1.1",
+            time(TAKEN_WITHIN),
+            closed,
+        ),
         fixed("time for which everything waits until its user's answers are read", time(ROOM_WITHIN), closed),
         fixed(
-            "what a client sends behind a request for a stream of `watch`",
+            "what a client sends after a request for a stream of `watch`, over HTTP/1.1",
             bytes(UNASKED_MAX),
             Beyond::Words("the stream ends"),
         ),
@@ -199,12 +203,13 @@ fn of_storages() -> Vec<Limit> {
     let told = Beyond::Told;
     vec![
         fixed("requests that wait in a queue before the storage", number(WAITING), told(Kind::Busy)),
+        fixed("uploads of one user of them, and downloads on PostgreSQL", number(OF_USER), told(Kind::Busy)),
+        fixed("registrations that wait to be stored", number(TURNS), told(Kind::Busy)),
         fixed(
-            "uploads of one user of them, and downloads before PostgreSQL",
-            number(OF_USER),
+            "registrations of one user of them, on PostgreSQL",
+            number(REGISTERING_OF_USER),
             told(Kind::Busy),
         ),
-        fixed("registrations and tokens that wait to be stored in a file", number(TURNS), told(Kind::Busy)),
         Limit {
             what: "connections to PostgreSQL",
             most: number(CONNECTIONS),

@@ -79,7 +79,7 @@ pub async fn serve(app: App, listening: TcpListener, tls: Option<Tls>, signals: 
 /// A server that waits for clients as long as it should, and no longer.
 fn patient<A>(server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
     let mut server = server.first_request_timeout(HEAD_WITHIN);
-    // A client that closes its side behind its request waits for the answer: it has not gone.
+    // A client that closes its side after its request waits for the answer: it has not gone. So one that has is not noticed before its answer.
     server.http_builder().http1().header_read_timeout(IDLE_FOR).half_close(true);
     server.http_builder().http2().keep_alive_interval(ALIVE_EVERY);
     server

@@ -12,9 +12,10 @@ const FORGET_EVERY: Duration = Duration::from_secs(3600);
 /// How often users are let go of that ask no more.
 const TRIM_EVERY: Duration = Duration::from_secs(60);
 
-/// Forgets, again and again, deletions and names of changes that were stored longer ago than this, by the service's own time.
+/// Forgets, again and again, deletions and names of changes that were stored longer ago than this, by the service's own time. Another service may be
+/// behind that time by as long as it is between two of its notes, which are made here: what it has stored has its time too.
 pub async fn forget(storage: Arc<dyn Storage>, after: Duration) {
-    let after = i64::try_from(after.as_secs()).unwrap_or(i64::MAX);
+    let after = i64::try_from(after.saturating_add(FORGET_EVERY).as_secs()).unwrap_or(i64::MAX);
     loop {
         match storage.forget(storage.time().saturating_sub(after)).await {
             Ok(0) => {}

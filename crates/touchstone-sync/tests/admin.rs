@@ -64,6 +64,22 @@ fn a_file_is_made_smaller_once_its_service_has_ended() {
     assert_eq!(everything["changes"].as_array().map(Vec::len), Some(100));
 }
 
+/// Found by a reviewer: whoever had an account on the machine could read all that users had stored.
+#[test]
+fn what_the_program_makes_is_for_its_own_user_alone() {
+    let (folder, store) = place();
+    let service = Service::start(&store, &[]);
+    let phone = service.device(&service.token("ada"), "phone");
+    phone.post("/v1/sync/delta", &json!({"changes": [{"id": "a", "data": "milk"}]}));
+    let copy = store.with_extension("copy");
+    assert!(program().arg("backup").arg(&copy).arg("--store").arg(&store).status().unwrap().success());
+    let made: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap()).collect();
+    assert!(made.len() >= 4, "a store with its log, and a copy: {made:?}");
+    for entry in made {
+        assert_eq!(entry.metadata().unwrap().mode() & 0o077, 0, "{entry:?}");
+    }
+}
+
 /// Gives a file or a folder to a user whom nobody has. Whether that can be done: only root may.
 fn given_away(path: &Path) -> bool {
     let is_given = std::os::unix::fs::chown(path, Some(12_345), Some(12_346)).is_ok();

@@ -6,10 +6,12 @@ mod rules;
 
 use axum::body::Body;
 use axum::http::Request;
+use futures_util::future::join_all;
 use proptest::test_runner::{Config, TestRunner};
 use rules::Shared;
 use rules::model::{asked, does_as_the_model};
 use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -351,13 +353,8 @@ fn a_user_whose_row_is_locked_keeps_nobody_else_waiting() {
             // Within a transaction the list of sessions is else that of the first look.
             other.batch_execute("select pg_stat_clear_snapshot()").await.unwrap();
         }
-        let mut flood: Vec<_> = (1..=FLOOD).map(upload).collect();
-        let mut refused = 0;
-        for upload in &mut flood {
-            refused +=
-                usize::from(poll_fn(|context| Poll::Ready(upload.as_mut().poll(context).is_ready())).await);
-        }
-        assert_eq!(refused, FLOOD - 512, "one user's wait in half of the places");
+        let flood = that_wait((1..=FLOOD).map(upload)).await;
+        assert_eq!(flood.len(), 512, "one user's wait in half of the places");
         for number in 0..10 {
             rules::stored(&storage, eves, [rules::set("e", &number.to_string())]).await;
         }
@@ -386,7 +383,7 @@ fn users_whose_rows_are_locked_keep_nobody_of_their_group_waiting() {
         tokio::spawn(speaking);
         other.batch_execute("begin; select id from sync_user where name <> 'eve' for update").await.unwrap();
         let upload = |client| storage.upload(client, rules::upload([rules::set("a", "1")]), None);
-        let locked = futures_util::future::join_all(phones.into_iter().map(upload));
+        let locked = join_all(phones.into_iter().map(upload));
         let (locked, stored) = tokio::join!(locked, upload(eves));
         assert!(locked.iter().all(|upload| matches!(upload, Err(Error::Busy))), "{locked:?}");
         assert_eq!(stored.unwrap().revisions, [1]);
@@ -423,16 +420,10 @@ fn downloads_of_one_user_and_of_clients_that_have_left_leave_places_to_others() 
                 tokio::task::yield_now().await;
             }
         }
-        let (mut flood, mut refused) = (Vec::new(), [0, 0]);
-        for (client, refused) in [phone, bobs].into_iter().zip(&mut refused) {
-            for _ in 0..FLOOD {
-                let mut download = download(client);
-                let is_told = poll_fn(|context| Poll::Ready(download.as_mut().poll(context).is_ready()));
-                *refused += usize::from(is_told.await);
-                flood.push(download);
-            }
-        }
-        assert_eq!(refused, [FLOOD - 512; 2], "one user's wait in half of the places");
+        let mut flood = that_wait((0..FLOOD).map(|_| download(phone))).await;
+        assert_eq!(flood.len(), 512, "one user's wait in half of the places");
+        flood.extend(that_wait((0..FLOOD).map(|_| download(bobs))).await);
+        assert_eq!(flood.len(), 2 * 512);
         // As many as a statement answers stay, and are the next.
         tokio::task::yield_now().await;
         flood.truncate(16);
@@ -447,6 +438,92 @@ fn downloads_of_one_user_and_of_clients_that_have_left_leave_places_to_others() 
         for first in first {
             first.await.unwrap().unwrap();
         }
+    });
+}
+
+/// Those of these that wait; the others are answered at once.
+async fn that_wait<F: Future + Unpin>(asked: impl Iterator<Item = F>) -> Vec<F> {
+    let mut waiting = Vec::new();
+    for mut asked in asked {
+        if poll_fn(|context| Poll::Ready(Pin::new(&mut asked).poll(context).is_pending())).await {
+            waiting.push(asked);
+        }
+    }
+    waiting
+}
+
+/// Found by a reviewer: looks at the health, which need no token, and questions of one user that were no pages took the places before the connections.
+#[test]
+fn looks_at_the_health_and_one_users_questions_leave_places_to_others() {
+    const FLOOD: usize = 2_000;
+    let Some(cluster) = cluster::shared() else { return };
+    let url = cluster.database().1;
+    // On one thread nothing is taken from those that wait while they come.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let storage = connect(&url).await;
+        let [phone, eves] = ["ada", "eve"].map(|user| rules::device(&storage, user, "phone"));
+        let (phone, eves) = (phone.await, eves.await);
+        let looks = that_wait((0..FLOOD).map(|_| Box::pin(storage.check()))).await;
+        let adas = phone.account();
+        let standings = that_wait((0..FLOOD).map(|_| Box::pin(storage.standing(adas)))).await;
+        let names: Vec<_> = (0..FLOOD).map(|number| format!("device {number}")).collect();
+        let registrations = that_wait(names.iter().map(|name| storage.register(adas, name))).await;
+        assert_eq!([looks.len(), standings.len(), registrations.len()], [1024, 512, 64]);
+
+        let all = async { tokio::join!(join_all(looks), join_all(standings), join_all(registrations)) };
+        let upload = storage.upload(eves, rules::upload([rules::set("e", "1")]), None);
+        let register = storage.register(eves.account(), "tablet");
+        let (_, uploaded, standing, registered) =
+            tokio::join!(all, upload, storage.standing(eves.account()), register);
+        assert_eq!(uploaded.unwrap().revisions, [1]);
+        standing.unwrap();
+        registered.unwrap();
+    });
+}
+
+/// Found by a reviewer: all that was old of a user was one transaction, which the database ended where it was much, and nothing was forgotten any more.
+#[test]
+fn what_is_old_is_forgotten_in_parts_and_whatever_is_locked() {
+    let Some(cluster) = cluster::shared() else { return };
+    let (name, url) = cluster.database();
+    runtime().block_on(async {
+        let storage = connect(&url).await;
+        for user in ["ada", "bob", "eve"] {
+            storage.user(user).await.unwrap();
+        }
+        let old = "insert into sync_applied select id, 1, 'change ' || number, number, number, null, 0, null \
+            from sync_user, generate_series(1, 1200) number; \
+            create table part (id bigint); \
+            create function note() returns trigger language plpgsql as $$ begin \
+                insert into part select txid_current() from gone having count(*) > 0; return null; end $$; \
+            create trigger note after delete on sync_applied referencing old table as gone for each statement execute function note()";
+        cluster.print("psql", &["-q", "-v", "ON_ERROR_STOP=1", "-c", old, &name]);
+        let (other, speaking) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(speaking);
+        other.batch_execute("begin; select id from sync_user where name = 'bob' for update").await.unwrap();
+        assert_eq!(storage.forget(1_101).await.unwrap(), 2 * 1_100);
+        other.batch_execute("rollback").await.unwrap();
+        let parts: i64 =
+            other.query_one("select count(distinct id) from part", &[]).await.unwrap().get(0);
+        assert_eq!(parts, 2 * 3, "500 each");
+        assert_eq!(storage.forget(1_101).await.unwrap(), 1_100, "bob's");
+        assert_eq!(storage.forget(i64::MAX).await.unwrap(), 3 * 100);
+    });
+}
+
+/// A number that a crash of the database took back would be given to another device, while other processes remember the first.
+#[test]
+fn a_registration_survives_a_crash_of_the_database_in_each_class() {
+    // Nothing is flushed but by those who wait for it.
+    let Some(cluster) = cluster::Cluster::with(5432, |_| vec!["wal_writer_delay=10s".into()]) else { return };
+    let url = cluster.database().1;
+    runtime().block_on(async {
+        let storage = connect(&url).await;
+        let account = storage.user("ada").await.unwrap();
+        let registered = storage.register(account, "phone").await.unwrap();
+        cluster.crash();
+        assert_eq!(connect(&url).await.client(account, "phone").await.unwrap(), Some(registered));
     });
 }
 

@@ -124,10 +124,10 @@ impl Serve {
             Some((certificate, key)) => Some(runtime.block_on(Tls::read(certificate, key))?),
             None => None,
         };
-        let metrics = match self.metrics {
-            Some(address) => Some((Metrics::measure()?, address)),
-            None => None,
-        };
+        let metrics = self.metrics.map(|_| Metrics::measure()).transpose()?;
+        // Before the storage is opened: nothing of it is another for a service that cannot listen.
+        let listening = listen(self.listen)?;
+        let told_at = self.metrics.map(listen).transpose()?;
         let storage = runtime.block_on(self.kept.serve())?;
         let limits = Limits {
             user_rate: self.user_rate,
@@ -137,9 +137,7 @@ impl Serve {
         };
         let app = App::new(Arc::clone(&storage), Arc::new(Tokens::of(Arc::clone(&storage))), limits);
         let app = app.allowing(self.allow_origin.clone());
-        let listening = listen(self.listen)?;
-        if let Some((metrics, address)) = metrics {
-            let told_at = listen(address)?;
+        if let Some((metrics, told_at)) = metrics.zip(told_at) {
             tracing::info!("metrics are told at http://{}/metrics", told_at.local_addr()?);
             runtime.spawn(told(metrics, told_at));
         }

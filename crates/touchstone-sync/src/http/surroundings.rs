@@ -74,7 +74,7 @@ fn with_headers<B>(mut response: Response<B>) -> Response<B> {
     response
 }
 
-/// A request that is not answered yet. One whose client goes away ends too.
+/// A request that is not answered yet. One whose client goes away ends too, as soon as that is known.
 struct UnderWay;
 
 impl UnderWay {

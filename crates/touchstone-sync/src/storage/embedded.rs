@@ -22,6 +22,7 @@ use async_trait::async_trait;
 use devices::Devices;
 use group::Writer;
 use hub::Hub;
+use life::Presence;
 use schema::{DeviceRow, TokenRow, UserRow, VersionRow};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,6 +31,9 @@ use touchstone_store::{ErrorKind, Query, Snapshot, Store, Transaction};
 
 /// Registrations and the like that may wait for their turn to write: a thread waits for each.
 pub(crate) const TURNS: usize = 128;
+
+/// Long reads that are under way together, at most: one whose client has gone is read to its end.
+const SURVEYS: usize = 16;
 
 /// How often something is read that the log's growth has ended. Then the request is told to come again.
 const READS: u32 = 20;
@@ -48,7 +52,9 @@ struct Inner {
     devices: Devices,
     time: ServiceTime,
     /// Writes beside those of the writer that may wait together.
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
+    /// Long reads that may be under way together.
+    surveys: Arc<Semaphore>,
     /// Whether the last that was to be written found no room.
     is_full: AtomicBool,
     /// The store's own failure, once it commits nothing more.
@@ -61,13 +67,13 @@ struct Inner {
 #[derive(Debug)]
 struct Life {
     store: Store,
-    service: u64,
+    presence: Presence,
     time: ServiceTime,
 }
 
 impl Drop for Life {
     fn drop(&mut self) {
-        if let Err(error) = life::end(&self.store, self.service, self.time.now()) {
+        if let Err(error) = life::end(&self.store, &self.presence, self.time.now()) {
             tracing::warn!("the store's end cannot be noted: {error}");
         }
     }
@@ -95,7 +101,7 @@ impl Embedded {
                 "the system was started again and the service had not ended: users have new histories, devices fetch everything"
             );
         }
-        let life = Life { store: store.clone(), service: begun.service, time };
+        let life = Life { store: store.clone(), presence: begun.presence, time };
         Embedded::start(store, time, Some(life))
     }
 
@@ -109,7 +115,8 @@ impl Embedded {
                 hub,
                 devices: Devices::default(),
                 time,
-                turns: Semaphore::new(TURNS),
+                turns: Arc::new(Semaphore::new(TURNS)),
+                surveys: Arc::new(Semaphore::new(SURVEYS)),
                 is_full: AtomicBool::new(false),
                 broken: watch::Sender::new(None),
                 _life: life,
@@ -147,9 +154,13 @@ impl Embedded {
         &self,
         work: impl FnMut(&Snapshot) -> touchstone_store::Result<R> + Send + 'static,
     ) -> Result<R> {
+        let turn = Arc::clone(&self.inner.surveys).acquire_owned().await;
         let embedded = self.clone();
-        let read = tokio::task::spawn_blocking(move || embedded.read(work)).await;
-        read.map_err(|error| Error::Failed(error.into()))?
+        let read = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            embedded.read(work)
+        });
+        read.await.map_err(|error| Error::Failed(error.into()))?
     }
 
     /// Writes on a thread that may wait for its turn.
@@ -157,10 +168,14 @@ impl Embedded {
         &self,
         work: impl FnOnce(&mut Transaction<'_>) -> touchstone_store::Result<R> + Send + 'static,
     ) -> Result<R> {
-        let _turn = self.inner.turns.try_acquire().map_err(|_| Error::Busy)?;
+        let turn = Arc::clone(&self.inner.turns).try_acquire_owned().map_err(|_| Error::Busy)?;
         let store = self.inner.store.clone();
-        let written = tokio::task::spawn_blocking(move || store.write(work)).await;
-        self.noted(written.map_err(|error| Error::Failed(error.into()))?.map_err(failed))
+        let written = tokio::task::spawn_blocking(move || {
+            // It is written whether or not its client waits.
+            let _turn = turn;
+            store.write(work)
+        });
+        self.noted(written.await.map_err(|error| Error::Failed(error.into()))?.map_err(failed))
     }
 
     /// Notes what a write says of the store: that there was no room, or that the store commits nothing more. After the latter the

@@ -6,7 +6,8 @@ mod forget;
 mod found;
 mod given_back;
 pub(crate) mod group;
-pub(crate) mod lease;
+mod health;
+mod lease;
 mod life;
 mod pace;
 pub(crate) mod pages;
@@ -14,6 +15,7 @@ mod remembered;
 mod rights;
 mod time;
 mod upload;
+mod user;
 mod who;
 mod write;
 
@@ -24,13 +26,14 @@ use super::{
 };
 use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
 use crate::clock::ServiceTime;
-use crate::shares::BodyRoom;
+use crate::shares::{BodyRoom, Shares};
 use crate::token::{self, TokenHash};
 use address::Address;
 use anyhow::Context;
 use async_trait::async_trait;
 use batch::Batcher;
 use group::Writer;
+use health::Health;
 use lease::Pool;
 use life::Life;
 use pages::{Asked, Pages};
@@ -40,9 +43,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
+use user::Users;
 use who::{Devices, Named, Who};
 
 const SCHEMA: &str = include_str!("postgres/schema.sql");
@@ -57,6 +62,10 @@ pub(crate) const CONNECTION_WITHIN: Duration = Duration::from_secs(5);
 /// closed: a server that is frozen, or behind a wire that is cut, answers nothing at all.
 pub(crate) const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
+/// Registrations that may be under way together, and those of one user. The next one is told to come again.
+pub(crate) const REGISTERING: usize = 128;
+pub(crate) const REGISTERING_OF_USER: usize = REGISTERING / 2;
+
 /// How often the last revisions of watched users are asked for: what other processes have stored is told so late at most.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -65,6 +74,13 @@ const OBJECTS: &str = "select id, revision, data from ( \
         from (select id, revision, data from sync_object where user_id = $1 and revision > $2 and revision <= $3 \
             and data is not null order by revision limit $4) page \
     ) measured where before < $5 order by revision";
+
+/// A number that nobody has is given; one whose device was made by another meanwhile stays unused. It waits for the disk in each class: a number that
+/// a crash took back would be given to another device, while processes remember the first.
+const MAKE_DEVICE: &str = "with durable as materialized (select set_config('synchronous_commit', 'on', true) as class), \
+    given as (update sync_user set devices = devices + 1 where id = $1::bigint and devices < $3::bigint returning devices) \
+    insert into sync_device (user_id, name, number) select $1::bigint, $2::text, devices from given, durable \
+    on conflict (user_id, name) do nothing";
 
 const LAST: &str = "select id, revision from sync_user where id = any($1)";
 
@@ -83,7 +99,11 @@ pub struct Postgres {
     writer: Writer,
     who: Batcher<Who>,
     devices: Batcher<Devices>,
+    users: Batcher<Users>,
     pages: Pages,
+    /// The places of registrations that are under way.
+    registering: Shares,
+    health: Batcher<Health>,
     memory: Arc<Memory>,
     life: Arc<Life>,
     time: ServiceTime,
@@ -134,6 +154,7 @@ impl Postgres {
         let pool = Pool::new(&address, Arc::clone(&life), connections)?;
         let writer = Writer::start(&pool, &registry, time, connections);
         let (who, devices) = (Batcher::start(&pool, connections), Batcher::start(&pool, connections));
+        let (users, health) = (Batcher::start(&pool, connections), Batcher::start(&pool, connections));
         let pages = Pages::start(&pool, connections);
         let looking = tokio::spawn(look(pool.clone(), registry.clone()));
         Ok(Postgres {
@@ -141,7 +162,10 @@ impl Postgres {
             writer,
             who,
             devices,
+            users,
             pages,
+            registering: Shares::default(),
+            health,
             memory: Arc::new(Memory::new()),
             life,
             time,
@@ -152,6 +176,21 @@ impl Postgres {
 
     async fn row(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Option<Row>> {
         Ok(self.pool.rows(sql, parameters).await?.into_iter().next())
+    }
+
+    async fn registered(&self, account: Account, device: &str) -> Result<Client> {
+        if let Some(known) = self.client(account, device).await? {
+            return Ok(known);
+        }
+        self.pool.rows(MAKE_DEVICE, &[&signed(account.user), &device, &signed(DEVICES_MAX)]).await?;
+        match self.client(account, device).await? {
+            Some(client) => Ok(client),
+            // The user is no more, or has as many as are taken.
+            None => {
+                self.standing(account).await?;
+                Err(Refusal::TooManyDevices { most: DEVICES_MAX }.into())
+            }
+        }
     }
 }
 
@@ -220,10 +259,10 @@ fn silent() -> Error {
     Error::Away
 }
 
-/// What an error of the database means to the service: one that is away, starts, stops, or is a standby yet, comes back by itself, and so
+/// What an error of the database means to the service: one that is away, starts, stops, or is still a standby, comes back by itself, and so
 /// does room for another connection or a row that others have.
 ///
-/// Away is also a statement of unknown outcome, which nobody may send again but the device: one whose connection was cut, one whose server a
+/// Away is also a statement of unknown outcome, which the device alone may send again: one whose connection was cut, one whose server a
 /// pooler has lost (class 08), and a commit that CockroachDB calls ambiguous (40003).
 fn failed(error: tokio_postgres::Error) -> Error {
     let code = error.code().map(|code| code.code().to_owned());
@@ -277,8 +316,7 @@ impl Storage for Postgres {
     }
 
     async fn name_of(&self, account: Account) -> Result<Option<String>> {
-        let row = self.row("select name from sync_user where id = $1", &[&signed(account.user)]).await?;
-        Ok(row.map(|row| row.get(0)))
+        Ok(self.users.ask(account).await?.map(|(name, _)| name))
     }
 
     async fn account(&self, token: &TokenHash, now: i64) -> Result<Option<Account>> {
@@ -287,22 +325,10 @@ impl Storage for Postgres {
     }
 
     async fn register(&self, account: Account, device: &str) -> Result<Client> {
-        if let Some(known) = self.client(account, device).await? {
-            return Ok(known);
-        }
-        // A number that nobody has is given; one whose device was made by another meanwhile stays unused.
-        let sql = "with given as (update sync_user set devices = devices + 1 where id = $1::bigint and devices < $3::bigint returning devices) \
-                   insert into sync_device (user_id, name, number) select $1::bigint, $2::text, devices from given \
-                   on conflict (user_id, name) do nothing";
-        self.pool.rows(sql, &[&signed(account.user), &device, &signed(DEVICES_MAX)]).await?;
-        match self.client(account, device).await? {
-            Some(client) => Ok(client),
-            // The user is no more, or has as many as are taken.
-            None => {
-                self.standing(account).await?;
-                Err(Refusal::TooManyDevices { most: DEVICES_MAX }.into())
-            }
-        }
+        let place = self.registering.take_one(account, REGISTERING, REGISTERING_OF_USER);
+        let _place = place.map_err(|_| Error::Busy)?;
+        let registered = timeout(CONNECTION_WITHIN + ANSWERS_WITHIN, self.registered(account, device)).await;
+        registered.map_err(|_| silent())?
     }
 
     async fn client(&self, account: Account, device: &str) -> Result<Option<Client>> {
@@ -347,7 +373,7 @@ impl Storage for Postgres {
     }
 
     async fn usage(&self) -> Result<Vec<Usage>> {
-        let rows = self.pool.rows(include_str!("postgres/usage.sql"), &[]).await?;
+        let rows = self.pool.survey(include_str!("postgres/usage.sql")).await?;
         let usage = |row: &Row| Usage {
             user: row.get(0),
             devices: number(row.get(1)),
@@ -409,11 +435,8 @@ impl Storage for Postgres {
     }
 
     async fn standing(&self, account: Account) -> Result<Standing> {
-        let row = self
-            .row("select revision, history from sync_user where id = $1", &[&signed(account.user)])
-            .await?;
-        let row = row.ok_or(Refusal::UnknownUser)?;
-        Ok(Standing { revision: number(row.get(0)), history: row.get(1) })
+        let known = self.users.ask(account).await?;
+        known.map(|(_, standing)| standing).ok_or_else(|| Refusal::UnknownUser.into())
     }
 
     async fn objects(&self, account: Account, after: u64, to: u64, limit: u32) -> Result<Vec<Version>> {
@@ -470,18 +493,14 @@ impl Storage for Postgres {
 
     async fn forget(&self, before: i64) -> Result<u64> {
         self.pool.rows(time::NOTE, &[&self.time()]).await?;
-        let mut connection = self.pool.lease().await?;
-        let forgotten = forget::forget(&mut connection, before).await.map_err(failed)?;
-        connection.end();
-        Ok(forgotten)
+        forget::forget(&self.pool, before).await
     }
 
     async fn check(&self) -> Result<()> {
         if !self.writer.is_alive() {
             return Err(Error::Failed(anyhow::anyhow!("the task that writes uploads has ended")));
         }
-        self.pool.rows("select count(*) from (select id from sync_user limit 1) known", &[]).await?;
-        Ok(())
+        self.health.ask(()).await
     }
 }
 

@@ -110,7 +110,7 @@ fn work(store: &Store, time: ServiceTime, mut queue: mpsc::UnboundedReceiver<Wai
     }
 }
 
-/// The next group of those that wait. Nothing is stored for a client that has gone.
+/// The next group of those that wait. Nothing is stored for a client that is known to have gone: HTTP/2 says so, and HTTP/1.1 does not.
 fn next_group(waiting: &mut Vec<Waiting>) -> Vec<Waiting> {
     waiting.retain(|waiting| !waiting.answer.is_closed());
     in_turns(waiting, |waiting| waiting.client.account);
@@ -127,7 +127,7 @@ fn commit(store: &Store, time: ServiceTime, mut group: Vec<Waiting>) {
         Ok(answers) => {
             let rest = group.split_off(answers.len());
             for (waiting, answer) in group.into_iter().zip(answers) {
-                // Whoever asked may have gone away: the upload is stored all the same, and a repeated one is told so.
+                // Its client may have gone: the upload is stored all the same, and a repeated one is told so.
                 let _ = waiting.answer.send(answer.map_err(Error::Refused));
             }
             if !rest.is_empty() {

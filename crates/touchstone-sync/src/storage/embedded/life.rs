@@ -5,11 +5,14 @@
 //! over. So the service notes for which start of the system it has the store, and that it has ended; where the system was started
 //! again without such an end, users have new histories, and devices fetch everything.
 //!
-//! Two services may overlap, where one takes the other's place. The end of the one that began first is not the end of the other.
+//! Two services may overlap, where one takes the other's place, or where one is started by mistake and ends at once. So each has a lock beside the
+//! store until it has ended, which the system takes from one that is killed: only the last of them notes the end.
 
 use super::schema::{LifeRow, UserRow};
 use super::time;
-use std::fs;
+use anyhow::Context;
+use std::fs::{self, File};
+use std::path::PathBuf;
 use touchstone_store::{Result, Store, Transaction};
 
 /// Where Linux names its start.
@@ -19,16 +22,38 @@ const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 pub(super) struct Begun {
     /// Whether users have new histories.
     pub(super) is_lost: bool,
-    /// The number to [`end`] by.
-    pub(super) service: u64,
+    /// To [`end`] by.
+    pub(super) presence: Presence,
+}
+
+/// What a service has beside the store for as long as it serves it: a lock that all services of a store share.
+#[derive(Debug)]
+pub(super) struct Presence(File);
+
+impl Presence {
+    /// Waits while another service notes the end, for one write.
+    fn begin(store: &Store) -> anyhow::Result<Presence> {
+        let path = fs::canonicalize(store.path()).unwrap_or_else(|_| store.path().to_owned());
+        let mut beside = path.into_os_string();
+        beside.push("-serving");
+        let path = PathBuf::from(beside);
+        let opened = File::options().create(true).append(true).open(&path);
+        let locked = opened.and_then(|file| file.lock_shared().map(|()| file));
+        Ok(Presence(locked.with_context(|| format!("cannot lock {}", path.display()))?))
+    }
+
+    /// Whether no other service has the store. Then none begins until this is dropped.
+    fn is_last(&self) -> bool {
+        self.0.try_lock().is_ok()
+    }
 }
 
 /// Begins, at a moment of the service's time: new histories for all, where that is needed.
 ///
 /// # Errors
-/// When the store cannot be written, or the system gives no random bytes.
+/// When the store cannot be written, the file beside it cannot be locked, or the system gives no random bytes.
 pub(super) fn begin(store: &Store, seconds: i64) -> anyhow::Result<Begun> {
-    let (boot, service) = (boot(), getrandom::u64()? >> 1);
+    let (presence, boot) = (Presence::begin(store)?, boot());
     let known = store.get::<LifeRow>(&0)?;
     let is_lost = known.is_some_and(|known| !known.has_ended && known.boot != boot);
     let histories = if is_lost { new_histories(store)? } else { Vec::new() };
@@ -37,20 +62,21 @@ pub(super) fn begin(store: &Store, seconds: i64) -> anyhow::Result<Begun> {
         transaction.durable();
         time::note(transaction, seconds)?;
         write_histories(transaction, histories)?;
-        transaction.put(&LifeRow { id: 0, boot, has_ended: false, service })
+        transaction.put(&LifeRow { id: 0, boot, has_ended: false })
     })?;
-    Ok(Begun { is_lost, service })
+    Ok(Begun { is_lost, presence })
 }
 
-/// Notes how far the service's time has come, and that all is on the disk, unless another service has begun meanwhile.
-pub(super) fn end(store: &Store, service: u64, seconds: i64) -> Result<()> {
+/// Notes how far the service's time has come, and that all is on the disk, unless another service goes on.
+pub(super) fn end(store: &Store, presence: &Presence, seconds: i64) -> Result<()> {
+    let is_last = presence.is_last();
     store.write(|transaction| {
         time::note(transaction, seconds)?;
-        if transaction.get::<LifeRow>(&0)?.is_some_and(|known| known.service != service) {
+        if !is_last {
             return Ok(());
         }
         transaction.durable();
-        transaction.put(&LifeRow { id: 0, boot: boot(), has_ended: true, service })
+        transaction.put(&LifeRow { id: 0, boot: boot(), has_ended: true })
     })
 }
 
@@ -60,7 +86,7 @@ const PROBE_BYTES: usize = 64 << 10;
 
 /// Writes a row that needs room.
 pub(super) fn probe(transaction: &mut Transaction<'_>) -> Result<()> {
-    transaction.put(&LifeRow { id: PROBE, boot: " ".repeat(PROBE_BYTES), has_ended: true, service: 0 })
+    transaction.put(&LifeRow { id: PROBE, boot: " ".repeat(PROBE_BYTES), has_ended: true })
 }
 
 /// Takes that row away.
@@ -77,7 +103,7 @@ pub(super) fn begin_anew(store: &Store) -> anyhow::Result<()> {
     store.write(|transaction| {
         transaction.durable();
         write_histories(transaction, histories)?;
-        transaction.put(&LifeRow { id: 0, boot: boot(), has_ended: true, service: 0 })
+        transaction.put(&LifeRow { id: 0, boot: boot(), has_ended: true })
     })?;
     Ok(())
 }
@@ -112,7 +138,7 @@ mod tests {
         let store = Store::open(&path).unwrap();
         let history = || store.all::<UserRow>().unwrap()[0].history.clone();
         let as_of = |boot: &str, has_ended| {
-            store.put(&LifeRow { id: 0, boot: boot.into(), has_ended, service: 7 }).unwrap();
+            store.put(&LifeRow { id: 0, boot: boot.into(), has_ended }).unwrap();
         };
         assert!(!begin(&store, 0).unwrap().is_lost, "there was nothing to lose");
         let embedded = Embedded::new(store.clone()).unwrap();
@@ -129,19 +155,32 @@ mod tests {
         let begun = begin(&store, 0).unwrap();
         assert!(begun.is_lost);
         assert_ne!(history(), first);
-        end(&store, begun.service, 0).unwrap();
+        end(&store, &begun.presence, 0).unwrap();
         assert!(store.get::<LifeRow>(&0).unwrap().is_some_and(|life| life.has_ended));
     }
 
+    /// Found by a reviewer: a service that was started by mistake beside another noted the end, and the other went on.
     #[test]
-    fn the_end_of_an_older_service_is_not_that_of_a_newer_one() {
+    fn the_last_service_that_ends_notes_it() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("sync.db")).unwrap();
         let has_ended = || store.get::<LifeRow>(&0).unwrap().unwrap().has_ended;
-        let [older, newer] = [(); 2].map(|()| begin(&store, 0).unwrap().service);
-        end(&store, older, 0).unwrap();
-        assert!(!has_ended(), "the newer one goes on");
-        end(&store, newer, 0).unwrap();
-        assert!(has_ended());
+        for is_older_first in [true, false] {
+            let mut services = [(); 2].map(|()| Some(begin(&store, 0).unwrap().presence));
+            if is_older_first {
+                services.reverse();
+            }
+            let first = services[1].take().unwrap();
+            end(&store, &first, 0).unwrap();
+            drop(first);
+            assert!(!has_ended(), "the other goes on");
+            end(&store, &services[0].take().unwrap(), 0).unwrap();
+            assert!(has_ended());
+        }
+        let killed = begin(&store, 0).unwrap();
+        drop(killed);
+        assert!(!has_ended());
+        end(&store, &begin(&store, 0).unwrap().presence, 0).unwrap();
+        assert!(has_ended(), "what was killed has no lock, and all of it is on the disk");
     }
 }

@@ -122,7 +122,7 @@ impl AppliedRow {
     }
 }
 
-/// For which start of the system the service has the store, and whether it ended with everything on the disk.
+/// For which start of the system services have the store, and whether the last of them ended with everything on the disk.
 #[derive(Record, Clone, Debug)]
 #[record(name = "life")]
 pub(super) struct LifeRow {
@@ -131,9 +131,6 @@ pub(super) struct LifeRow {
     /// The system's own name of its start.
     pub(super) boot: String,
     pub(super) has_ended: bool,
-    /// A random number of the service that began last: another one that ends after that says nothing of it.
-    #[record(default = 0)]
-    pub(super) service: u64,
 }
 
 /// How far the service's time has come, by which deletions and names of changes age.

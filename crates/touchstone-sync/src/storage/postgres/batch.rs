@@ -22,7 +22,7 @@ pub(crate) const QUEUE: usize = 1024;
 /// Questions of one user that may wait, as of uploads.
 pub(crate) const OF_USER: usize = QUEUE / 2;
 
-/// The account of questions that ask whose a token is. No user has its number: those of users are below half of it.
+/// The account of questions that are no user's, such as whose a token is. No user has its number: those of users are below half of it.
 const NOBODY: Account = Account { user: u64::MAX };
 
 /// Statements of a kind that are under way at the same time, at most.
@@ -71,7 +71,7 @@ pub(super) struct Batcher<B: Batch> {
     queue: mpsc::UnboundedSender<Waiting<B>>,
     /// The places of those that wait.
     places: Shares,
-    /// Wakes the task where there is no place: clients that have left may have some.
+    /// Wakes the task where there is no place: clients that have left, or were told to come again, may have some.
     full: Arc<Notify>,
 }
 
@@ -174,7 +174,7 @@ async fn answer<B: Batch>(pool: &Pool, group: Vec<Waiting<B>>, began: Instant) -
         tracing::error!("the answering of a group of requests panicked");
         Err(Error::Busy)
     });
-    // Nobody waits where the client has gone.
+    // A client that has gone waits for nothing.
     match rows {
         Ok(rows) => {
             asked.into_iter().zip(rows).zip(told).for_each(|(answer, told)| drop(told.send(Ok(answer))))

@@ -64,7 +64,7 @@ pub(super) struct Writer {
     queue: mpsc::UnboundedSender<Waiting>,
     /// The places of those that wait.
     places: Shares,
-    /// Wakes the task where there is no place: clients that have left may have some.
+    /// Wakes the task where there is no place: clients that have left, or were told to come again, may have some.
     full: Arc<Notify>,
 }
 
@@ -154,7 +154,7 @@ impl Groups {
                 else => return,
             }
             pace.look();
-            // Whoever was told to come again repeats it.
+            // A client that was told to come again repeats it.
             waiting.retain(|waiting: &Waiting| !waiting.answer.is_closed());
             if pace.may_begin(pace.under_way() == 1 && waiting.len() >= MANY.max(users.len())) {
                 let group = next_group(&mut waiting, &users);
@@ -190,7 +190,10 @@ impl Groups {
         }
         let mut is_away = matches!(failed, Some(Error::Away));
         let mut failed = failed.filter(|_| asked.len() == 1);
-        for ((asked, answer), (told, room)) in asked.into_iter().zip(answers).zip(waiting) {
+        let group = asked.into_iter().zip(answers).zip(waiting);
+        // What is stored is told first: the others may take their time.
+        let (stored, left): (Vec<_>, Vec<_>) = group.partition(|((_, answer), _)| answer.is_some());
+        for ((asked, answer), (told, room)) in stored.into_iter().chain(left) {
             let answer = match answer {
                 Some(answer) => Ok(answer),
                 None if told.is_closed() => continue,
@@ -206,7 +209,7 @@ impl Groups {
                 locked.insert(asked.client.account.user);
             }
             let answer = answer.and_then(|answer| self.told(asked, room, answer));
-            // Whoever asked may have gone away: the upload is stored all the same, and a repeated one is told so.
+            // Its client may have gone: the upload is stored all the same, and a repeated one is told so.
             let _ = told.send(answer);
         }
     }

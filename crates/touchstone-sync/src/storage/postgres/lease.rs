@@ -14,8 +14,8 @@ use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
-/// Requests that may wait for a connection. The next one is told to come again.
-pub(crate) const WAITING_MAX: usize = 1024;
+/// What a survey begins with.
+const NO_LIMIT: &str = "set local statement_timeout = 0";
 
 const PLAN_ONCE: &str = "set plan_cache_mode = force_generic_plan; set enable_sort = off; set jit = off";
 
@@ -42,12 +42,8 @@ impl Pool {
         let looked_at = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
             let life = Arc::clone(&life);
             Box::pin(async move {
-                plan_once(client).await.map_err(HookError::Backend)?;
-                match life.look(client).await {
-                    Ok(true) => Ok(()),
-                    Ok(false) => Err(HookError::message("users are given new histories")),
-                    Err(error) => Err(HookError::Backend(error)),
-                }
+                let ready = timeout(CONNECTION_WITHIN, make_ready(client, &life)).await;
+                ready.unwrap_or_else(|_| Err(HookError::message("the database does not answer")))
             })
         });
         let pool = deadpool_postgres::Pool::builder(manager).max_size(connections).post_create(looked_at);
@@ -58,17 +54,33 @@ impl Pool {
         Ok(Pool { pool: pool.create_timeout(Some(CONNECTION_WITHIN)).build()? })
     }
 
-    /// A connection, as soon as there is one.
+    /// A connection, as soon as there is one. Those that may ask for one at the same time are few: groups of requests, and what has a place of its own.
     pub(super) async fn lease(&self) -> Result<Lease> {
-        if self.pool.status().waiting >= WAITING_MAX {
-            return Err(Error::Busy);
-        }
         let connection = self.pool.get().await.map_err(no_connection)?;
         Ok(Lease { connection: Some(connection) })
     }
 
     /// The rows of a statement that is a transaction of its own.
     pub(super) async fn rows(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
+        let rows = timeout(CONNECTION_WITHIN + ANSWERS_WITHIN, self.rows_at_last(sql, parameters)).await;
+        rows.map_err(|_| silent())?
+    }
+
+    /// The rows of a statement that reads much, however long it takes.
+    pub(super) async fn survey(&self, sql: &str) -> Result<Vec<Row>> {
+        let mut connection = self.lease().await?;
+        let rows = async {
+            let transaction = connection.transaction().await?;
+            transaction.batch_execute(NO_LIMIT).await?;
+            let rows = transaction.query(sql, &[]).await?;
+            transaction.commit().await.map(|()| rows)
+        };
+        let rows = rows.await.map_err(failed)?;
+        connection.end();
+        Ok(rows)
+    }
+
+    async fn rows_at_last(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
         let mut attempt = 0;
         loop {
             let connection = self.lease().await?;
@@ -86,6 +98,19 @@ impl Pool {
                 rows => return rows.map_err(failed),
             }
         }
+    }
+}
+
+/// Makes a connection ready that is new, and looks whether it may be used.
+async fn make_ready(
+    client: &deadpool_postgres::ClientWrapper,
+    life: &Arc<Life>,
+) -> std::result::Result<(), HookError> {
+    plan_once(client).await.map_err(HookError::Backend)?;
+    match life.look(client).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(HookError::message("users are given new histories")),
+        Err(error) => Err(HookError::Backend(error)),
     }
 }
 
