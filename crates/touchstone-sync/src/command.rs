@@ -31,6 +31,7 @@ use touchstone_store::{Durability, Options, Store};
         touchstone-sync serve                           serves sync.db on 127.0.0.1:8080\n  \
         touchstone-sync serve --listen 0.0.0.0:443 --certificate cert.pem --key key.pem\n  \
         touchstone-sync backup copy.db                  copies the store while it is served\n  \
+        touchstone-sync check --store copy.db           whether a store or a copy is whole\n  \
         touchstone-sync token revoke 3f9a0c51d2e4\n  \
         touchstone-sync admin users                     what each user has\n  \
         touchstone-sync openapi                         the OpenAPI document\n\n\
@@ -50,6 +51,7 @@ enum Command {
     Admin(admin::Admin),
     Backup(backup::Backup),
     Restore(backup::Restore),
+    Check(backup::Check),
     /// Print the OpenAPI document
     Openapi,
     /// Print completions for a shell
@@ -69,7 +71,7 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 /// Where users, devices and versions are kept.
 #[derive(Args, Debug)]
 struct Kept {
-    /// The file of the store, which is made where there is none, or the URL of a PostgreSQL: `postgres://user@host/database`
+    /// The file of the store, which `serve` and `token create` make where there is none, or the URL of a PostgreSQL: `postgres://user@host/database`
     #[arg(
         long,
         value_name = "FILE | URL",
@@ -132,6 +134,7 @@ impl Kept {
     }
 
     fn store(&self, create: bool) -> Result<Store> {
+        self.check_no_url()?;
         let durability = match self.durability {
             Class::Strict => Durability::Strict,
             Class::Consistent => Durability::Consistent,
@@ -155,6 +158,16 @@ impl Kept {
             Some(_) => bail!(
                 "a PostgreSQL is backed up and restored by its own programs, such as `pg_dump`; this is for the store's file"
             ),
+            None => self.check_no_url(),
+        }
+    }
+
+    /// Refuses a URL of something else, without what it may have of a password.
+    fn check_no_url(&self) -> Result<()> {
+        match self.store.to_str().and_then(|store| store.split_once("://")) {
+            Some((scheme, _)) => {
+                bail!("`{scheme}://…` is no store: give a file, or a URL that begins with `{}`", SCHEMES[0])
+            }
             None => Ok(()),
         }
     }
@@ -186,6 +199,7 @@ impl Cli {
             Command::Admin(admin) => admin.run(),
             Command::Backup(backup) => backup.run(),
             Command::Restore(restore) => restore.run(),
+            Command::Check(check) => check.run(),
             Command::Openapi => print(crate::http::OPENAPI.trim_end()),
             #[cfg(feature = "terminal")]
             Command::Completions { shell } => {

@@ -16,6 +16,7 @@ mod packing;
 mod page;
 mod place;
 mod register;
+pub(crate) mod rest;
 mod surroundings;
 mod upload;
 pub(crate) mod watch;
@@ -26,6 +27,7 @@ pub use document::OPENAPI;
 pub use document::made as openapi;
 pub use origins::{Origin, allowing};
 pub(crate) use register::check_name;
+pub(crate) use surroundings::request_id;
 pub use surroundings::surrounded;
 
 use crate::identity::Identity;
@@ -61,6 +63,8 @@ pub struct App {
     pub(crate) streams: Shares,
     /// Answers that are not read yet.
     pub(crate) unread: Shares,
+    /// Answers of everything that are under way.
+    pub(crate) everything: Shares,
     /// Places of what is read for long answers, of each user and of all.
     pub(crate) places: Shares,
     pub(crate) places_of_all: Arc<Semaphore>,
@@ -85,7 +89,7 @@ impl App {
     pub fn new(storage: Arc<dyn Storage>, identity: Arc<dyn Identity>, limits: Limits) -> App {
         let room = Arc::new(Semaphore::new(limits.room_bytes));
         let rates = limits.user_rate.map(|rate| Arc::new(RateLimiter::keyed(Quota::per_second(rate))));
-        let [streams, unread, places, bodies] = std::array::from_fn(|_| Shares::default());
+        let [streams, unread, everything, places, bodies] = std::array::from_fn(|_| Shares::default());
         let (ending, streaming) = (CancellationToken::new(), TaskTracker::new());
         App {
             storage,
@@ -93,6 +97,7 @@ impl App {
             limits,
             streams,
             unread,
+            everything,
             places,
             places_of_all: Arc::new(Semaphore::new(place::PLACES)),
             bodies,

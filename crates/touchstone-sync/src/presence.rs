@@ -1,6 +1,7 @@
 //! Which devices have asked lately, and how far they are. It is kept in memory alone: a download that was written down would be a write.
 
 use crate::limits::DEVICES_AT_HAND;
+use crate::prometheus;
 use crate::storage::Client;
 use quick_cache::sync::Cache;
 use std::convert::Infallible;
@@ -47,6 +48,7 @@ pub struct Streaming(Arc<Device>);
 impl Drop for Streaming {
     fn drop(&mut self) {
         self.0.streams.fetch_sub(1, Ordering::Relaxed);
+        prometheus::streams(-1.0);
     }
 }
 
@@ -84,6 +86,7 @@ impl Presence {
     pub fn streams(&self, client: Client) -> Streaming {
         let device = self.device(client);
         device.streams.fetch_add(1, Ordering::Relaxed);
+        prometheus::streams(1.0);
         Streaming(device)
     }
 

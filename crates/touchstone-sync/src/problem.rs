@@ -1,5 +1,6 @@
 //! Errors as clients see them: problem details of RFC 9457. What a storage says of its failure goes to the log alone.
 
+use crate::http::request_id;
 use crate::storage::{Error, Refusal};
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -240,14 +241,14 @@ impl From<Error> for Problem {
                 Problem::new(Kind::Away, "the storage cannot be reached now: ask again when it is back")
             }
             Error::Full => {
-                tracing::error!("the storage has no room to write: free some");
+                tracing::error!(request = request_id(), "the storage has no room to write: free some");
                 Problem::new(
                     Kind::Full,
                     "the storage has no room, and nothing of this is stored: ask again when the service's owner has made some",
                 )
             }
             Error::Failed(error) => {
-                tracing::error!("the storage failed: {error:#}");
+                tracing::error!(request = request_id(), "the storage failed: {error:#}");
                 Problem::new(Kind::Failed, "the storage failed; the service's log says why")
             }
         }

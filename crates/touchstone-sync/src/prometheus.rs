@@ -3,11 +3,11 @@
 #[cfg(feature = "prometheus")]
 pub use with::Metrics;
 #[cfg(feature = "prometheus")]
-pub(crate) use with::{answered, grouped, under_way};
+pub(crate) use with::{answered, grouped, streams, under_way};
 #[cfg(not(feature = "prometheus"))]
 pub use without::Metrics;
 #[cfg(not(feature = "prometheus"))]
-pub(crate) use without::{answered, grouped, under_way};
+pub(crate) use without::{answered, grouped, streams, under_way};
 
 /// What is known of a request that was answered: its method, its path as the router has it, and its status.
 pub(crate) type Labels<'a> = [(&'static str, &'a str); 3];
@@ -30,6 +30,7 @@ mod with {
     const REQUESTS: &str = "touchstone_sync_requests_total";
     const REQUEST_SECONDS: &str = "touchstone_sync_request_seconds";
     const UNDER_WAY: &str = "touchstone_sync_requests_under_way";
+    const STREAMS: &str = "touchstone_sync_streams";
     const GROUP_UPLOADS: &str = "touchstone_sync_group_uploads";
 
     /// Bounds of the histogram of answers, in seconds.
@@ -49,6 +50,11 @@ mod with {
     /// Counts requests that are not answered yet: one more, or one fewer.
     pub(crate) fn under_way(change: f64) {
         gauge!(UNDER_WAY).increment(change);
+    }
+
+    /// Counts streams that are open: one more, or one fewer.
+    pub(crate) fn streams(change: f64) {
+        gauge!(STREAMS).increment(change);
     }
 
     /// Counts the uploads of a transaction.
@@ -77,7 +83,11 @@ mod with {
             describe_counter!(REQUESTS, "Requests that were answered, by method, path and status");
             describe_histogram!(REQUEST_SECONDS, Unit::Seconds, "How long answers took");
             describe_gauge!(UNDER_WAY, "Requests that are not answered yet");
+            describe_gauge!(STREAMS, "Streams of `watch` that are open");
             describe_histogram!(GROUP_UPLOADS, "Uploads of a transaction");
+            // They are told from the beginning.
+            under_way(0.0);
+            streams(0.0);
             Ok(Metrics { handle })
         }
 
@@ -111,6 +121,8 @@ mod without {
     pub(crate) fn answered(_: Labels<'_>, _: Duration) {}
 
     pub(crate) fn under_way(_: f64) {}
+
+    pub(crate) fn streams(_: f64) {}
 
     pub(crate) fn grouped(_: usize) {}
 

@@ -2,23 +2,23 @@
 
 use crate::connection::TAKEN_WITHIN;
 use crate::http::body::SMALL_BYTES_MAX;
-use crate::http::full::ROOM_WITHIN;
+use crate::http::full::{EVERYTHING_OF_USER, ROOM_WITHIN};
+use crate::http::rest::REST_WITHIN;
 use crate::http::watch::UNASKED_MAX;
 use crate::limits::{CONNECTIONS, Limits, NAME_BYTES_MAX, PAGE, PAGE_MAX, REMEMBER};
 use crate::problem::{DETAIL_BYTES_MAX, Kind, Said};
 use crate::serve::{END_WITHIN, HEAD_WITHIN, IDLE_FOR, LISTEN_WITHIN};
 use crate::storage::decide::GIVEN_BACK_BYTES_MAX;
-use crate::storage::embedded::TURNS;
-use crate::storage::postgres::group::OF_USER;
-use crate::storage::postgres::{ANSWERS_WITHIN, CONNECTION_WITHIN, REGISTERING_OF_USER};
-use crate::storage::{DEVICES_MAX, PAGE_BYTES_MAX, PASSED_OVER, embedded, postgres};
+use crate::storage::embedded::{FAR_OF_USER, NEAR, TURNS, TURNS_OF_USER};
+use crate::storage::gather::{BEYOND, OF_USER, QUEUE};
+use crate::storage::postgres::{ANSWERS_WITHIN, CONNECTION_WITHIN};
+use crate::storage::{DEVICES_MAX, PAGE_BYTES_MAX, PASSED_OVER, postgres};
 use std::time::Duration;
 
-/// Uploads wait in one queue, of a file and on PostgreSQL, where other questions have a queue of the same length.
-const WAITING: usize = embedded::group::QUEUE;
-const _: () = assert!(postgres::group::QUEUE == WAITING);
-const _: () = assert!(postgres::batch::QUEUE == WAITING && postgres::REGISTERING == TURNS);
-const _: () = assert!(postgres::batch::OF_USER == OF_USER && embedded::group::OF_USER == OF_USER);
+/// The words have the number.
+const NEAR_OF_FILE: &str = "pages of a user with `others=true`, of a file, whose cursor is more than 500 revisions behind, at a time";
+const _: () = assert!(NEAR == 500);
+const _: () = assert!(postgres::REGISTERING == TURNS && postgres::REGISTERING_OF_USER == TURNS_OF_USER);
 
 /// Every problem: its type, its status, when it is told, and what a client does about it.
 pub fn problems() -> String {
@@ -93,6 +93,11 @@ fn of_requests() -> Vec<Limit> {
         fixed("the body of a registration", bytes(SMALL_BYTES_MAX), told(Kind::TooLong)),
         fixed("time for a body to come", time(body_time), told(Kind::TooSlow)),
         fixed(
+            "time for the rest of a body whose request is refused, and its bytes twice those of a body",
+            time(REST_WITHIN),
+            Beyond::Words("the connection is closed"),
+        ),
+        fixed(
             "data that an upload gives back, as `overwritten` or `current`",
             bytes(GIVEN_BACK_BYTES_MAX),
             told(Kind::TooLong),
@@ -163,6 +168,11 @@ fn of_users() -> Vec<Limit> {
             option: "--streams",
             beyond: told(Kind::Busy),
         },
+        fixed(
+            "answers of everything of a user that are under way",
+            number(EVERYTHING_OF_USER),
+            told(Kind::TooMany),
+        ),
         fixed("bodies of a user that are under way", bytes(user_room_bytes), told(Kind::Busy)),
         fixed("bodies that are under way", bytes(room_bytes), told(Kind::Busy)),
         fixed(
@@ -202,14 +212,12 @@ fn of_connections() -> Vec<Limit> {
 fn of_storages() -> Vec<Limit> {
     let told = Beyond::Told;
     vec![
-        fixed("requests that wait in a queue before the storage", number(WAITING), told(Kind::Busy)),
+        fixed("requests that wait in a queue before the storage", number(QUEUE), told(Kind::Busy)),
         fixed("uploads of one user of them, and downloads on PostgreSQL", number(OF_USER), told(Kind::Busy)),
+        fixed("requests beyond them, one of each user who has none", number(BEYOND), told(Kind::Busy)),
+        fixed(NEAR_OF_FILE, number(FAR_OF_USER), told(Kind::Busy)),
         fixed("registrations that wait to be stored", number(TURNS), told(Kind::Busy)),
-        fixed(
-            "registrations of one user of them, on PostgreSQL",
-            number(REGISTERING_OF_USER),
-            told(Kind::Busy),
-        ),
+        fixed("registrations of one user of them", number(TURNS_OF_USER), told(Kind::Busy)),
         Limit {
             what: "connections to PostgreSQL",
             most: number(CONNECTIONS),

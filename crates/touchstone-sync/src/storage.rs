@@ -8,7 +8,7 @@
 
 pub(crate) mod decide;
 pub mod embedded;
-mod gather;
+pub(crate) mod gather;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod watching;

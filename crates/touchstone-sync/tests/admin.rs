@@ -3,7 +3,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use support::{Service, place, program};
 
@@ -62,6 +62,52 @@ fn a_file_is_made_smaller_once_its_service_has_ended() {
     let phone = service.device(&token, "phone");
     let (_, everything) = phone.get("/v1/sync/full");
     assert_eq!(everything["changes"].as_array().map(Vec::len), Some(100));
+}
+
+/// Found by a newcomer: a damaged store was backed up without a word, night after night in the place of copies that were whole.
+#[test]
+fn a_damaged_store_is_told_and_is_not_backed_up() {
+    let (folder, store) = place();
+    let service = Service::start(&store, &[]);
+    let phone = service.device(&service.token("ada"), "phone");
+    for number in 0..4 {
+        let changes: Vec<_> =
+            (0..100).map(|id| json!({"id": format!("{number}/{id}"), "data": "x".repeat(5_000)})).collect();
+        assert_eq!(phone.post("/v1/sync/delta", &json!({ "changes": changes })).0, 200);
+    }
+    let run = |words: &[&str], store: &Path| {
+        let run = program().args(words).arg("--store").arg(store).output().unwrap();
+        (String::from_utf8(run.stderr).unwrap(), run.status.code().unwrap())
+    };
+    let copy = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    assert_eq!(run(&["check"], &store), (String::new(), 0), "beside the service");
+    assert_eq!(run(&["backup", &copy("whole.db")], &store), (String::new(), 0));
+    drop(service);
+    std::fs::copy(copy("whole.db"), copy("damaged.db")).unwrap();
+    let file = std::fs::File::options().write(true).open(copy("damaged.db")).unwrap();
+    file.write_all_at(&[0xa5; 100_000], file.metadata().unwrap().len() / 2).unwrap();
+    for words in [&["check"][..], &["backup", &copy("of damaged.db")]] {
+        let (said, status) = run(words, copy("damaged.db").as_ref());
+        assert!(status == 65 && said.contains("is damaged"), "{status}: {said}");
+    }
+    assert!(!folder.path().join("of damaged.db").exists());
+    // A copy that nobody may write is restored all the same.
+    std::fs::set_permissions(copy("whole.db"), std::fs::Permissions::from_mode(0o400)).unwrap();
+    let restored = copy("restored.db");
+    let restore = |from: &str| {
+        program()
+            .args(["restore", &copy(from), "--store", &restored])
+            .output()
+            .unwrap()
+            .status
+            .code()
+            .unwrap()
+    };
+    assert_eq!(restore("damaged.db"), 65);
+    assert!(!folder.path().join("restored.db").exists());
+    assert_eq!(restore("whole.db"), 0);
+    let mode = std::fs::metadata(&restored).unwrap().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 /// Found by a reviewer: whoever had an account on the machine could read all that users had stored.

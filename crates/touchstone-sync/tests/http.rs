@@ -8,8 +8,8 @@ mod served;
 mod support;
 
 use serde_json::json;
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use support::{Service, place, program};
 
@@ -95,6 +95,8 @@ fn a_service_that_cannot_begin_says_why() {
         (vec!["serve", "--log", "info,h2=loud", "--store", store], 64, "--log"),
         (vec!["serve", "--log", "info,touchstone_sync[span]=debug", "--store", store], 64, "--log"),
         (vec!["token", "revoke", "nothing", "--store", store], 64, "there is no token"),
+        (vec!["token", "list", "--store", "mysql://ada:secret@host/db"], 64, "`mysql://…` is no store"),
+        (vec!["admin", "compact", "--store", "/nowhere/at/all.db"], 66, "cannot open /nowhere/at/all.db"),
         (vec!["token", "create", "--user", " ", "--store", store], 64, "user's name"),
         (vec!["token", "create", "--user", "ada", "--expires=-1h", "--store", store], 64, "--expires"),
         (vec!["token", "create", "--user", "ada", "--expires=0s", "--store", store], 64, "no time to come"),
@@ -104,11 +106,47 @@ fn a_service_that_cannot_begin_says_why() {
             "no time to come",
         ),
     ] {
-        let ended = program().args(&more).output().unwrap();
+        // A service listens before it opens its store.
+        let ended = program().env("TOUCHSTONE_SYNC_LISTEN", "127.0.0.1:0").args(&more).output().unwrap();
         let said = String::from_utf8_lossy(&ended.stderr);
         assert!(said.contains(words) && !said.contains("panicked"), "{more:?}: {said}");
+        assert!(!said.contains("secret"), "{more:?}: {said}");
         assert_eq!(ended.status.code(), Some(status), "{more:?}: {said}");
     }
+}
+
+/// Found by a newcomer: a client that sends its body to the end before it reads found its connection closed, and never the problem.
+#[test]
+fn a_refused_body_is_answered_to_a_client_that_sends_all_of_it_first() {
+    const MIB: usize = 1 << 20;
+    let (_folder, store) = place();
+    let service = Service::start(&store, &[]);
+    let token = service.token("ada");
+    service.device(&token, "phone");
+    let address = service.address.trim_start_matches("http://");
+    let answer = |device: &str, bytes: usize| {
+        let mut client = TcpStream::connect(address).unwrap();
+        let head = format!(
+            "POST /v1/sync/delta HTTP/1.1\r\nhost: h\r\nauthorization: Bearer {token}\r\nx-client: {device}\r\n\
+             content-type: application/json\r\ncontent-length: {bytes}\r\n\r\n"
+        );
+        client.write_all(head.as_bytes()).unwrap();
+        client.write_all(&vec![b' '; bytes]).map_err(|error| error.kind())?;
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).map_err(|error| error.kind())?;
+        Ok::<_, std::io::ErrorKind>(answer)
+    };
+    for _ in 0..10 {
+        let long = answer("phone", 7 * MIB).unwrap();
+        assert!(long.starts_with("HTTP/1.1 413 ") && long.contains("/problems/too-long"), "{long}");
+        let unknown = answer("tablet", 3 * MIB).unwrap();
+        assert!(
+            unknown.starts_with("HTTP/1.1 401 ") && unknown.contains("/problems/unknown-device"),
+            "{unknown}"
+        );
+    }
+    // What is much longer than any body is not waited for.
+    assert!(answer("phone", 64 * MIB).is_err());
 }
 
 /// Found by an attacker: an error named the file three times, once in each layer's words, and its remedy stood behind the third.
@@ -136,10 +174,10 @@ fn an_error_of_a_file_names_it_once_with_the_cause_and_the_remedy() {
             missing,
             "unable to open database file (is it there",
         ),
-        (vec!["admin", "compact", "--store", missing], missing, "No such file"),
+        (vec!["admin", "compact", "--store", missing], missing, "unable to open database file (is it there"),
         (vec!["admin", "compact", "--store", store], store, "open elsewhere"),
     ] {
-        let ended = program().args(&words).output().unwrap();
+        let ended = program().env("TOUCHSTONE_SYNC_LISTEN", "127.0.0.1:0").args(&words).output().unwrap();
         let said = String::from_utf8_lossy(&ended.stderr);
         let times = said.matches(file).count() - said.matches(&format!("{file}-wal")).count();
         assert!(times == 1 && said.contains(cause), "{words:?}: {times} times: {said}");

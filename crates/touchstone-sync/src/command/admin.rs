@@ -131,6 +131,8 @@ impl Compact {
                 "a PostgreSQL is compacted by its own programs, such as `vacuumdb`; this is for the store's file"
             );
         }
+        // A file that is not there is told as such.
+        drop(self.kept.store(false)?);
         let store = &self.kept.store;
         let owner = Owner::of(store);
         let what = || format!("cannot write {} anew: end the service first", store.display());

@@ -6,15 +6,23 @@ use super::owner::Owner;
 use crate::storage::embedded::Embedded;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use touchstone_store::{Options, Store};
+use touchstone_store::{Error, ErrorKind, Options, Store};
 
 /// Copy the store to a new file, while the service goes on
 #[derive(Args, Debug)]
 pub(super) struct Backup {
     /// The new file
     to: PathBuf,
+    #[command(flatten)]
+    kept: Kept,
+}
+
+/// Look at every page and every row of the store, while the service goes on. Where something is damaged, the exit status is 65
+#[derive(Args, Debug)]
+pub(super) struct Check {
     #[command(flatten)]
     kept: Kept,
 }
@@ -31,7 +39,20 @@ pub(super) struct Restore {
 impl Backup {
     pub(super) fn run(self) -> Result<()> {
         self.kept.check_file()?;
-        copy(&open(&self.kept.store, Options::new().create(false))?, &self.to, "back up to")
+        copy(&open(&self.kept.store, Options::new().create(false))?, &self.to, "back up to")?;
+        // A copy has what the file has, damage too: one that is kept in the place of an older one has to be whole.
+        let checked = check(&self.to);
+        if checked.is_err() {
+            let _ = fs::remove_file(&self.to);
+        }
+        checked.with_context(|| format!("{} is not backed up", self.kept.store.display()))
+    }
+}
+
+impl Check {
+    pub(super) fn run(self) -> Result<()> {
+        self.kept.check_file()?;
+        check(&self.kept.store)
     }
 }
 
@@ -53,6 +74,10 @@ impl Restore {
             let _ = fs::remove_file(left);
         }
         copy(&backup, &unfinished, "write")?;
+        // A backup may be one that its owner writes no more.
+        fs::set_permissions(&unfinished, Permissions::from_mode(0o600))
+            .with_context(|| format!("cannot make {} one to be written", unfinished.display()))?;
+        check(&unfinished).with_context(|| format!("{} cannot be restored", self.from.display()))?;
         Embedded::begin_histories(&open(&unfinished, Options::new())?)?;
         if let Some(left) = beside(&unfinished).into_iter().find(|path| path.exists()) {
             bail!(
@@ -69,6 +94,22 @@ impl Restore {
         }
         Ok(())
     }
+}
+
+/// Checks a store's file.
+///
+/// # Errors
+/// Where something of it is damaged, or it cannot be opened.
+fn check(path: &Path) -> Result<()> {
+    let report = Embedded::check(&open(path, Options::new().create(false))?)?;
+    let problems = report.problems();
+    let Some(first) = problems.first() else { return Ok(()) };
+    let number = problems.len();
+    let text = format!(
+        "{} is damaged, in {number} places, as {first}: restore a backup that is whole",
+        path.display()
+    );
+    Err(Error::new(ErrorKind::Damaged, text).into())
 }
 
 /// Copies a store to a new file; `doing` says for what.

@@ -31,5 +31,6 @@ fn without_path(path: &Path, error: &Error) -> String {
         words = words.replacen(&format!("file: {path} ("), "file (", 1);
         words = words.replacen(&format!("{path} is "), "it is ", 1);
     }
-    words
+    // What is readable of a damaged file is a store of rows, and may be no state of the service.
+    words.replacen(", or save what is readable with `Store::salvage`", "", 1)
 }

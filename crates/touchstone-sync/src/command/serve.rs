@@ -12,6 +12,7 @@ use crate::upkeep;
 use anyhow::{Context, Result};
 use clap::Args;
 use futures_util::FutureExt;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{ErrorKind, IsTerminal};
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroU32;
@@ -24,6 +25,9 @@ use tracing_subscriber::prelude::*;
 
 /// How often an address is tried that is in use.
 const LISTEN_EVERY: Duration = Duration::from_millis(10);
+
+/// Files that the service has open beside its streams: the store's, and connections of other requests.
+const FILES_BESIDE_STREAMS: usize = 100;
 
 /// Serve until SIGINT or SIGTERM
 #[derive(Args, Debug)]
@@ -141,6 +145,7 @@ impl Serve {
             tracing::info!("metrics are told at http://{}/metrics", told_at.local_addr()?);
             runtime.spawn(told(metrics, told_at));
         }
+        self.raise_files();
         // A service that has said that it serves ends with all that it has accepted, however soon it is told to.
         let signals = runtime.block_on(async { Signals::catch() })?;
         let scheme = if tls.is_some() { "https" } else { "http" };
@@ -157,6 +162,19 @@ impl Serve {
         });
         tracing::info!("ended");
         served
+    }
+
+    /// Takes as many files as the system gives: each connection and each stream is one.
+    fn raise_files(&self) {
+        let known = getrlimit(Resource::Nofile);
+        let most = known.maximum.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+        let raised = setrlimit(Resource::Nofile, Rlimit { current: known.maximum, ..known });
+        if raised.is_err() || most < self.streams + FILES_BESIDE_STREAMS {
+            tracing::warn!(
+                "{most} files may be open, which is too few for {} streams: raise `ulimit -n`, or allow fewer `--streams`",
+                self.streams
+            );
+        }
     }
 
     fn runtime(&self) -> Result<Runtime> {

@@ -179,5 +179,9 @@ fn no_room() -> Problem {
 }
 
 fn too_long(limit: usize) -> Problem {
-    Problem::new(Kind::TooLong, format!("a body has at most {limit} bytes: send fewer changes at a time"))
+    let remedy = match limit {
+        SMALL_BYTES_MAX => "give the device a shorter name",
+        _ => "send fewer changes at a time",
+    };
+    Problem::new(Kind::TooLong, format!("a body has at most {limit} bytes here: {remedy}"))
 }

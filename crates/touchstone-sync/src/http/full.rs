@@ -8,7 +8,7 @@ use super::answer::{Version, json};
 use super::asking::Asking;
 use super::place::{Pauses, Place};
 use crate::change::{self, Standing};
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 use crate::storage::{self, Account};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -25,6 +25,9 @@ const RANGE: u32 = 256;
 
 /// How long a stream waits for room for its next part before it breaks off: a client that reads one of its streams after the other would wait without end.
 pub(crate) const ROOM_WITHIN: Duration = Duration::from_secs(60);
+
+/// Answers of everything of one user that are under way. A client that has gone from one may be known to have only when its first part is made.
+pub(crate) const EVERYTHING_OF_USER: usize = 64;
 
 /// Every object of the user, and where to go on from.
 #[cfg(feature = "openapi")]
@@ -62,9 +65,19 @@ enum Part {
     )
 )]
 pub(super) async fn full(State(app): State<Arc<App>>, Asking(client): Asking) -> Result<Response, Problem> {
+    let place = app.everything.take_one(client.account(), usize::MAX, EVERYTHING_OF_USER);
+    let place = place.map_err(|_| {
+        let text =
+            format!("the user has {EVERYTHING_OF_USER} answers of everything under way already: read those");
+        Problem::new(Kind::TooMany, text)
+    })?;
     let standing = app.storage.standing(client.account()).await?;
     let mut response = json(Bytes::new());
-    *response.body_mut() = Body::from_stream(parts(app, client.account(), standing));
+    let parts = parts(app, client.account(), standing);
+    *response.body_mut() = Body::from_stream(parts.map(move |part| {
+        let _place = &place;
+        part
+    }));
     Ok(response)
 }
 
@@ -152,11 +165,32 @@ mod tests {
     use crate::limits::Limits;
     use crate::storage::Storage;
     use crate::storage::embedded::Embedded;
+    use axum::response::IntoResponse;
     use futures_util::poll;
     use std::pin::pin;
     use tokio::task::yield_now;
     use tokio::time::timeout;
     use touchstone_store::Store;
+
+    /// Found by an attacker: requests for everything that were given up at once, of which there was no limit, had connections and memory for a minute.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_user_has_so_many_answers_of_everything_at_a_time() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let store = Store::open(folder.path().join("sync.db")).expect("a store can be made");
+        let storage: Arc<dyn Storage> = Arc::new(Embedded::to_serve(store).expect("it can be served"));
+        let account = storage.user("ada").await.expect("a user can be made");
+        let phone = storage.register(account, "phone").await.expect("a device can be registered");
+        let identity = Arc::new(Open::of(Arc::clone(&storage)));
+        let app = Arc::new(App::new(storage, identity, Limits::default()));
+        let everything = || full(State(Arc::clone(&app)), Asking(phone));
+        let mut answers = Vec::new();
+        for _ in 0..EVERYTHING_OF_USER {
+            answers.push(everything().await.expect("it is begun"));
+        }
+        assert!(everything().await.is_err_and(|problem| problem.into_response().status() == 429));
+        answers.pop();
+        everything().await.expect("one has been given up");
+    }
 
     /// Found by an attacker: what packs an answer leaves it unasked while nobody takes what is packed, and a part that was begun kept a connection of
     /// the storage and a place of its user meanwhile.

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "compression")]
 use super::packing;
+use super::rest;
 use crate::problem::{Kind, Problem};
 use crate::prometheus;
 use axum::Router;
@@ -15,6 +16,7 @@ use http_body_util::Limited;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
+use tokio::task_local;
 #[cfg(not(feature = "compression"))]
 use tower::layer::util::Identity;
 use tower::util::MapResponseLayer;
@@ -22,6 +24,16 @@ use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, 
 
 /// Names the request in the log and in the answer, for whoever looks for it in both.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+task_local! {
+    /// The id of the request that a task answers.
+    static UNDER_ID: String;
+}
+
+/// The id of the request that is answered, to name it in the log; an empty text outside of any.
+pub(crate) fn request_id() -> String {
+    UNDER_ID.try_with(String::clone).unwrap_or_default()
+}
 
 /// Headers of every answer: nobody keeps it, nobody guesses its type, and no page shows it in a frame.
 const HEADERS: [(HeaderName, &str); 5] = [
@@ -48,7 +60,9 @@ pub fn surrounded(router: Router, body_bytes: usize) -> Router {
         SetRequestIdLayer::new(REQUEST_ID, RandomId),
         PropagateRequestIdLayer::new(REQUEST_ID),
         MapResponseLayer::new(with_headers),
-        from_fn(move |request, next| measured(bounded(request, body_bytes), next)),
+        from_fn(move |request, next: Next| {
+            rest::taken(request, 2 * body_bytes, move |request| measured(bounded(request, body_bytes), next))
+        }),
         unpacking,
         packing,
     ))
@@ -94,7 +108,7 @@ impl Drop for UnderWay {
 fn panicked(what: Box<dyn Any + Send>) -> Response {
     let words =
         what.downcast_ref::<String>().map(String::as_str).or_else(|| what.downcast_ref::<&str>().copied());
-    tracing::error!("a request panicked: {}", words.unwrap_or("without words"));
+    tracing::error!(request = request_id(), "a request panicked: {}", words.unwrap_or("without words"));
     Problem::new(Kind::Failed, "the service made a mistake; its log says which").into_response()
 }
 
@@ -120,7 +134,7 @@ async fn measured(request: Request, next: Next) -> Response {
     let method = method.to_owned();
     let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
     let under_way = UnderWay::begin();
-    let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let answered = UNDER_ID.scope(id.clone(), AssertUnwindSafe(next.run(request)).catch_unwind()).await;
     let response = answered.unwrap_or_else(panicked);
     drop(under_way);
     let (took, status) = (began.elapsed(), response.status());

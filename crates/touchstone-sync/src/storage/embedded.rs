@@ -16,7 +16,7 @@ use super::{
 };
 use crate::change::{Download, Page, Standing, Upload, Uploaded, Version};
 use crate::clock::ServiceTime;
-use crate::shares::BodyRoom;
+use crate::shares::{BodyRoom, Shares};
 use crate::token::TokenHash;
 use async_trait::async_trait;
 use devices::Devices;
@@ -27,13 +27,22 @@ use schema::{DeviceRow, TokenRow, UserRow, VersionRow};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{Semaphore, watch};
-use touchstone_store::{ErrorKind, Query, Snapshot, Store, Transaction};
+use touchstone_store::{CheckReport, ErrorKind, Query, Snapshot, Store, Transaction};
 
 /// Registrations and the like that may wait for their turn to write: a thread waits for each.
 pub(crate) const TURNS: usize = 128;
 
+/// Registrations of one user of them.
+pub(crate) const TURNS_OF_USER: usize = TURNS / 2;
+
 /// Long reads that are under way together, at most: one whose client has gone is read to its end.
 const SURVEYS: usize = 16;
+
+/// Versions that are passed over, at most, on a thread that answers others too.
+pub(crate) const NEAR: u64 = 500;
+
+/// Pages of a user that pass over more, and are read together.
+pub(crate) const FAR_OF_USER: usize = 4;
 
 /// How often something is read that the log's growth has ended. Then the request is told to come again.
 const READS: u32 = 20;
@@ -55,6 +64,10 @@ struct Inner {
     turns: Arc<Semaphore>,
     /// Long reads that may be under way together.
     surveys: Arc<Semaphore>,
+    /// The places of pages that pass over much.
+    far: Shares,
+    /// The places of registrations that wait.
+    registering: Shares,
     /// Whether the last that was to be written found no room.
     is_full: AtomicBool,
     /// The store's own failure, once it commits nothing more.
@@ -117,6 +130,8 @@ impl Embedded {
                 time,
                 turns: Arc::new(Semaphore::new(TURNS)),
                 surveys: Arc::new(Semaphore::new(SURVEYS)),
+                far: Shares::default(),
+                registering: Shares::default(),
                 is_full: AtomicBool::new(false),
                 broken: watch::Sender::new(None),
                 _life: life,
@@ -130,6 +145,14 @@ impl Embedded {
     /// When the store cannot be written, or the system gives no random bytes.
     pub fn begin_histories(store: &Store) -> anyhow::Result<()> {
         life::begin_anew(store)
+    }
+
+    /// Reads every page and every row of a store.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn check(store: &Store) -> touchstone_store::Result<CheckReport> {
+        survey::check(store)
     }
 
     /// The store itself.
@@ -234,7 +257,13 @@ impl Storage for Embedded {
             return Ok(client);
         }
         let device = device.to_owned();
-        let made = self.write(move |transaction| make_device(transaction, account, device)).await?;
+        let place = self.inner.registering.take_one(account, TURNS, TURNS_OF_USER);
+        let place = place.map_err(|_| Error::Busy)?;
+        let made = self.write(move |transaction| {
+            let _place = place;
+            make_device(transaction, account, device)
+        });
+        let made = made.await?;
         made.map_err(Error::Refused)
     }
 
@@ -282,7 +311,16 @@ impl Storage for Embedded {
     }
 
     async fn download(&self, client: Client, download: Download) -> Result<Page> {
-        self.read(|snapshot| page(snapshot, client, &download))?.map_err(Error::Refused)
+        if let Some(page) = self.read(|snapshot| page(snapshot, client, &download, false))? {
+            return page.map_err(Error::Refused);
+        }
+        let place = self.inner.far.take_one(client.account, usize::MAX, FAR_OF_USER);
+        let place = place.map_err(|_| Error::Busy)?;
+        let read = move |snapshot: &Snapshot| {
+            let _place = &place;
+            page(snapshot, client, &download, true)
+        };
+        self.survey(read).await?.expect("it looks as far as is needed").map_err(Error::Refused)
     }
 
     async fn standing(&self, account: Account) -> Result<Standing> {
@@ -422,16 +460,21 @@ fn make_device(
     Ok(Ok(Client { account, device: number }))
 }
 
-/// A page, or why the cursor leads to none.
+/// A page, or why the cursor leads to none. None where many of the device's own versions may have to be passed over, unless it is `far`.
 fn page(
     snapshot: &Snapshot,
     client: Client,
     download: &Download,
-) -> touchstone_store::Result<std::result::Result<Page, Refusal>> {
+    far: bool,
+) -> touchstone_store::Result<Option<std::result::Result<Page, Refusal>>> {
     let id = client.account.user;
-    let Some(user) = snapshot.get::<UserRow>(&id)? else { return Ok(Err(Refusal::UnknownUser)) };
+    let Some(user) = snapshot.get::<UserRow>(&id)? else { return Ok(Some(Err(Refusal::UnknownUser))) };
     if let Err(refusal) = check_cursor(download, user.revision, user.horizon, &user.history) {
-        return Ok(Err(refusal));
+        return Ok(Some(Err(refusal)));
+    }
+    let behind_by = user.revision.saturating_sub(download.cursor);
+    if download.others && !far && behind_by > NEAR {
+        return Ok(None);
     }
     let behind = || {
         let versions = snapshot.query::<VersionRow>().order(|row| row.revision.ascending());
@@ -440,7 +483,7 @@ fn page(
     let (mut rest, mut looked_at) = (behind(), None);
     if download.others {
         rest = rest.filter(|row| row.device.ne(client.device));
-        if user.revision - download.cursor > PASSED_OVER {
+        if behind_by > PASSED_OVER {
             looked_at = behind().offset(PASSED_OVER - 1).limit(1).all()?.first().map(|row| row.revision);
         }
         if let Some(last) = looked_at {
@@ -448,7 +491,7 @@ fn page(
         }
     }
     let (versions, more) = gathered(rest, download.limit)?;
-    Ok(Ok(page_of(versions, more, looked_at, download, user.revision)))
+    Ok(Some(Ok(page_of(versions, more, looked_at, download, user.revision))))
 }
 
 /// Versions up to a number and to the bytes of a page, and whether there are more.

@@ -144,5 +144,11 @@ async function follow(token) {
 part("ask").addEventListener("submit", (event) => {
   event.preventDefault();
   part("shown").hidden = true;
-  follow(part("token").value.trim());
+  const token = part("token").value.trim();
+  if (/[^!-~]/.test(token)) {
+    asking = undefined;
+    tell("That is no token: a token has letters, digits and signs of ASCII alone.");
+    return;
+  }
+  follow(token);
 });

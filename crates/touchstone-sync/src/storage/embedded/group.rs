@@ -10,18 +10,12 @@ use crate::clock::ServiceTime;
 use crate::prometheus;
 use crate::shares::{BodyRoom, Share, Shares};
 use crate::storage::decide::given_back;
-use crate::storage::gather::{GROUP_BYTES, Gathered, in_turns};
+use crate::storage::gather::{GROUP_BYTES, Gathered, QUEUE, in_turns, place};
 use crate::storage::{Client, Error, Refusal, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{self, JoinHandle};
 use tokio::sync::{mpsc, oneshot};
 use touchstone_store::{ErrorKind, Store};
-
-/// Uploads that may wait. The next one is told to come again.
-pub(crate) const QUEUE: usize = 1024;
-
-/// Uploads of one user that may wait: one who floods the service leaves room for the others.
-pub(crate) const OF_USER: usize = QUEUE / 2;
 
 /// Uploads of one transaction at most, so that none waits for long behind others.
 const GROUP: usize = 256;
@@ -74,7 +68,7 @@ impl Writer {
     ) -> Result<Uploaded> {
         let (answer, answered) = oneshot::channel();
         let queue = self.queue.as_ref().expect("it is there until the writer is dropped");
-        let place = self.places.take_one(client.account, QUEUE, OF_USER).map_err(|_| Error::Busy)?;
+        let place = place(&self.places, client.account).ok_or(Error::Busy)?;
         let waiting = Waiting { client, upload, answer, _room: room, _place: place };
         queue.send(waiting).map_err(|_| ended())?;
         answered.await.unwrap_or_else(|_| Err(ended()))

@@ -1,11 +1,13 @@
 //! What the service's owner asks: what each user has, and what room the file takes. In SQL, as sums of whole tables are no question of
 //! typed records.
 
-use super::schema::{UserRow, VersionRow};
+use super::schema::{
+    AppliedRow, DeletionRow, DeviceRow, LifeRow, ObjectRow, TimeRow, TokenRow, UserRow, VersionRow,
+};
 use crate::storage::{Room, Usage};
 use std::collections::BTreeMap;
 use touchstone_store::rusqlite::{self, Connection, Row};
-use touchstone_store::{Result, Snapshot};
+use touchstone_store::{CheckReport, Result, Snapshot, Store};
 
 /// Of each user that has versions: how many have data, how many have none, and bytes of the data.
 const SUMS: &str = "\
@@ -16,6 +18,13 @@ const SUMS: &str = "\
 const PAGES: &str = "\
     select pages.page_count * size.page_size, free.freelist_count * size.page_size
     from pragma_page_count() pages, pragma_page_size() size, pragma_freelist_count() free";
+
+/// Reads every page and every row.
+pub(super) fn check(store: &Store) -> Result<CheckReport> {
+    let check = store.check().records::<UserRow>().records::<DeviceRow>().records::<ObjectRow>();
+    let check = check.records::<VersionRow>().records::<DeletionRow>().records::<AppliedRow>();
+    check.records::<LifeRow>().records::<TimeRow>().records::<TokenRow>().run()
+}
 
 /// What each user has, by name.
 pub(super) fn usage(snapshot: &Snapshot) -> Result<Vec<Usage>> {

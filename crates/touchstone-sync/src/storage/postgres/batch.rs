@@ -5,7 +5,7 @@ use super::lease::Pool;
 use super::pace::Pace;
 use super::{ANSWERS_WITHIN, CONNECTION_WITHIN, silent};
 use crate::shares::{Share, Shares};
-use crate::storage::gather::in_turns;
+use crate::storage::gather::{self, QUEUE, in_turns};
 use crate::storage::{Account, Error, Result};
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -15,12 +15,6 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
-
-/// Questions that may wait. The next one is told to come again.
-pub(crate) const QUEUE: usize = 1024;
-
-/// Questions of one user that may wait, as of uploads.
-pub(crate) const OF_USER: usize = QUEUE / 2;
 
 /// The account of questions that are no user's, such as whose a token is. No user has its number: those of users are below half of it.
 const NOBODY: Account = Account { user: u64::MAX };
@@ -104,8 +98,11 @@ impl<B: Batch> Batcher<B> {
 
     /// A place for one more question.
     fn place(&self, account: Option<Account>) -> Result<Share> {
-        let (account, most) = account.map_or((NOBODY, QUEUE), |account| (account, OF_USER));
-        self.places.take_one(account, QUEUE, most).map_err(|_| {
+        let place = match account {
+            Some(account) => gather::place(&self.places, account),
+            None => self.places.take_one(NOBODY, QUEUE, QUEUE).ok(),
+        };
+        place.ok_or_else(|| {
             self.full.notify_one();
             Error::Busy
         })

@@ -12,22 +12,16 @@ use crate::clock::ServiceTime;
 use crate::prometheus;
 use crate::shares::{BodyRoom, Share, Shares};
 use crate::storage::decide;
-use crate::storage::gather::{GROUP_BYTES, Gathered, in_turns};
+use crate::storage::gather::{GROUP_BYTES, GROUP_CHANGES, Gathered, QUEUE, in_turns, place};
 use crate::storage::watching::Registry;
 use crate::storage::{Error, Result, Tried};
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout};
-
-/// Uploads that may wait. The next one is told to come again.
-pub(crate) const QUEUE: usize = 1024;
-
-/// Uploads of one user that may wait: one who floods the service leaves room for the others.
-pub(crate) const OF_USER: usize = QUEUE / 2;
 
 /// Uploads of one transaction at most, so that none waits for long behind others.
 const GROUP: usize = 128;
@@ -86,7 +80,7 @@ impl Writer {
     /// Stores an upload, and returns when it is committed. One whose device has lost its right, which is remembered, is given back.
     pub(super) async fn upload(&self, asked: Asked, room: Option<BodyRoom>) -> Result<Tried> {
         let (answer, answered) = oneshot::channel();
-        let place = self.places.take_one(asked.client.account, QUEUE, OF_USER).map_err(|_| {
+        let place = place(&self.places, asked.client.account).ok_or_else(|| {
             self.full.notify_one();
             Error::Busy
         })?;
@@ -117,12 +111,50 @@ fn ended() -> Error {
     Error::Failed(anyhow::anyhow!("the task that writes uploads has ended"))
 }
 
-/// Those that wait and whose users have nothing under way, as many as a group may have: of each user one before the second of any.
-fn next_group(waiting: &mut Vec<Waiting>, under_way: &HashSet<u64>) -> Vec<Waiting> {
+/// Who has what under way.
+#[derive(Default)]
+struct Users {
+    /// Those who have something under way: no two groups have a user in common.
+    under_way: HashSet<u64>,
+    /// Changes of each user in groups that began while the oldest group was under way.
+    ahead: HashMap<u64, usize>,
+}
+
+impl Users {
+    /// Notes a group that begins.
+    fn begin(&mut self, group: &[Waiting]) {
+        for waiting in group {
+            self.under_way.insert(waiting.user());
+            *self.ahead.entry(waiting.user()).or_default() += waiting.asked.upload.changes.len();
+        }
+    }
+
+    /// Notes that a group of these users has ended, and whether it was the oldest.
+    fn end(&mut self, users: &HashSet<u64>, was_oldest: bool) {
+        self.under_way.retain(|user| !users.contains(user));
+        if was_oldest {
+            self.ahead.clear();
+        }
+    }
+
+    /// Those who may not be in the next group: who has something under way, and who has stored much meanwhile, where somebody waits who has not. One who
+    /// was once alone in a group would else be alone in all that are begun beside the others' one, and store many times as much as each of them.
+    fn that_wait(&self, waiting: &[Waiting]) -> HashSet<u64> {
+        let mut users = self.under_way.clone();
+        if waiting.iter().any(|waiting| self.under_way.contains(&waiting.user())) {
+            let far = self.ahead.iter().filter(|(_, changes)| **changes >= GROUP_CHANGES);
+            users.extend(far.map(|(user, _)| *user));
+        }
+        users
+    }
+}
+
+/// Those of other users than these, as many as a group may have: of each user one before the second of any.
+fn next_group(waiting: &mut Vec<Waiting>, without: &HashSet<u64>) -> Vec<Waiting> {
     in_turns(waiting, Waiting::user);
     let mut group = Gathered::default();
     let may_go = |waiting: &mut Waiting| {
-        !under_way.contains(&waiting.user()) && group.take(&waiting.asked.upload, GROUP)
+        !without.contains(&waiting.user()) && group.take(&waiting.asked.upload, GROUP)
     };
     waiting.extract_if(.., may_go).collect()
 }
@@ -140,13 +172,13 @@ impl Groups {
     /// Writes what comes, until nothing more can.
     async fn work(&self, mut queue: mpsc::UnboundedReceiver<Waiting>, most: usize) {
         let (mut waiting, mut is_open) = (Vec::new(), true);
-        let (mut users, mut under_way) = (HashSet::new(), FuturesUnordered::new());
+        let (mut users, mut under_way) = (Users::default(), FuturesUnordered::new());
         let mut pace = Pace::of(most);
         loop {
             tokio::select! {
                 received = queue.recv_many(&mut waiting, QUEUE), if is_open => is_open = received > 0,
                 Some((ended, began)) = under_way.next() => {
-                    users = users.difference(&ended).copied().collect();
+                    users.end(&ended, pace.is_oldest(began));
                     pace.end(began);
                 }
                 () = pace.slowed(), if pace.under_way() > 0 => {}
@@ -156,10 +188,11 @@ impl Groups {
             pace.look();
             // A client that was told to come again repeats it.
             waiting.retain(|waiting: &Waiting| !waiting.answer.is_closed());
-            if pace.may_begin(pace.under_way() == 1 && waiting.len() >= MANY.max(users.len())) {
-                let group = next_group(&mut waiting, &users);
+            if pace.may_begin(pace.under_way() == 1 && waiting.len() >= MANY.max(users.under_way.len())) {
+                let without = users.that_wait(&waiting);
+                let group = next_group(&mut waiting, &without);
                 if !group.is_empty() {
-                    users.extend(group.iter().map(Waiting::user));
+                    users.begin(&group);
                     under_way.push(self.write(group, pace.begin()));
                 }
             }
@@ -308,6 +341,29 @@ mod tests {
         let place = Shares::default().take(client.account, 1);
         let asked = Asked { client, upload, grounds: None };
         Waiting { asked, answer: oneshot::channel().0, room: None, _place: place }
+    }
+
+    /// Found by an attacker: of eight users who flooded the service one stored sixteen times as much as each other.
+    #[test]
+    fn who_has_stored_much_beside_a_group_waits_for_those_who_wait_behind_it() {
+        let upload = |user| {
+            let mut waiting = waiting(user, 1);
+            waiting.asked.upload.changes = vec![waiting.asked.upload.changes.remove(0); GROUP_CHANGES / 2];
+            waiting
+        };
+        let of = |users: &[u64]| users.iter().copied().collect::<HashSet<_>>();
+        let mut users = Users::default();
+        users.begin(&[upload(1), upload(2)]);
+        users.begin(&[upload(3)]);
+        let left = [upload(1), upload(3)];
+        users.end(&of(&[3]), false);
+        assert_eq!(users.that_wait(&left), of(&[1, 2]));
+        users.begin(&[upload(3)]);
+        users.end(&of(&[3]), false);
+        assert_eq!(users.that_wait(&left), of(&[1, 2, 3]));
+        assert_eq!(users.that_wait(&[upload(3)]), of(&[1, 2]), "nobody waits behind the other group");
+        users.end(&of(&[1, 2]), true);
+        assert_eq!(users.that_wait(&left), of(&[]));
     }
 
     #[test]

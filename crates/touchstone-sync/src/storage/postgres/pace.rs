@@ -43,6 +43,11 @@ impl Pace {
         self.now
     }
 
+    /// Whether none of those that are under way began before then.
+    pub(super) fn is_oldest(&self, began: Instant) -> bool {
+        self.begun.iter().min() >= Some(&began)
+    }
+
     /// Notes that the group has ended that began then.
     pub(super) fn end(&mut self, began: Instant) {
         if let Some(place) = self.begun.iter().position(|other| *other == began) {
