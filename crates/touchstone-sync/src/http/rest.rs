@@ -1,5 +1,5 @@
 //! The rest of a body whose request is refused before it is read. A client that sends its body to the end before it reads the answer would find the
-//! connection closed, and never see why: so a rest that is not much is taken, and given up, before the request is answered.
+//! connection closed, and never see why: so a rest that is not much is taken, and given up. The answer does not wait for it.
 
 use crate::problem::Kind;
 use axum::body::{Body, Bytes, HttpBody};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// How long the rest of a body may take to come.
-pub(crate) const REST_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const REST_WITHIN: Duration = Duration::from_secs(30);
 
 /// Where a body lies that is read no more.
 type Left = Arc<Mutex<Option<Body>>>;
@@ -60,7 +60,7 @@ impl Drop for Lent {
     }
 }
 
-/// Answers a request, after the rest of its body has come where that is refused and has at most so many bytes.
+/// Answers a request, and takes the rest of its body where that is refused and has at most so many bytes.
 pub(super) async fn taken<F: Future<Output = Response>>(
     request: Request,
     most: usize,
@@ -76,7 +76,7 @@ pub(super) async fn taken<F: Future<Output = Response>>(
     let response = answered(request).await;
     let rest = left.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(rest) = rest.filter(|rest| is_awaited(&response) && rest.size_hint().lower() <= most as u64) {
-        let _ = timeout(REST_WITHIN, take(rest, most)).await;
+        tokio::spawn(timeout(REST_WITHIN, take(rest, most)));
     }
     response
 }
