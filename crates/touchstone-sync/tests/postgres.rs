@@ -427,14 +427,17 @@ fn downloads_of_one_user_and_of_clients_that_have_left_leave_places_to_others() 
         // As many as a statement answers stay, and are the next.
         tokio::task::yield_now().await;
         flood.truncate(16);
-        // Whoever finds no place wakes the task, which looks who has left.
-        assert!(matches!(download(eves).await, Err(Error::Busy)), "their places were taken until now");
+        // A device that finds no place wakes the task, which looks for those that have left.
+        assert!(matches!(download(phone).await, Err(Error::Busy)), "their places were taken until now");
+        let hers = that_wait([download(eves)].into_iter()).await;
+        assert_eq!(hers.len(), 1, "who has none has one beyond them");
         tokio::task::yield_now().await;
-        let mut hers = download(eves);
-        let waits = poll_fn(|context| Poll::Ready(hers.as_mut().poll(context).is_pending())).await;
-        assert!(waits, "those who have left have none");
+        let more = that_wait((0..FLOOD).map(|_| download(phone))).await;
+        assert_eq!(more.len(), 512 - flood.len(), "those who have left have none");
         other.batch_execute("rollback").await.unwrap();
-        assert_eq!(hers.await.unwrap().cursor, 0);
+        for hers in hers {
+            assert_eq!(hers.await.unwrap().cursor, 0);
+        }
         for first in first {
             first.await.unwrap().unwrap();
         }

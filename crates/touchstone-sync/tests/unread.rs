@@ -138,7 +138,8 @@ fn who_does_not_read_is_answered_no_more_until_it_does_and_others_are() {
     let unread = served.get("phone", "/v1/sync/full");
     while served.status("phone") != "503" {}
     assert_eq!(served.status("laptop"), "200", "another user");
-    assert_eq!(served.status_of("phone", "/v1/devices"), "503", "the list of devices is an answer too");
+    // The list of devices is an answer too. The system's buffers may take some more of the first one meanwhile.
+    while served.status_of("phone", "/v1/devices") != "503" {}
     assert_eq!(served.status_of("laptop", "/v1/devices"), "200");
     drop(unread);
     while served.status("phone") != "200" {}
