@@ -129,7 +129,7 @@ impl Serve {
             None => None,
         };
         let metrics = self.metrics.map(|_| Metrics::measure()).transpose()?;
-        // Before the storage is opened: nothing of it is another for a service that cannot listen.
+        // Before the storage is opened: a service that cannot listen changes nothing of it.
         let listening = listen(self.listen)?;
         let told_at = self.metrics.map(listen).transpose()?;
         let storage = runtime.block_on(self.kept.serve())?;
