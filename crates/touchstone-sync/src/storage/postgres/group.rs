@@ -20,6 +20,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 
@@ -40,6 +41,8 @@ const LOCKED: &str = "with free as (select id from sync_user where id = any($1) 
 struct Waiting {
     asked: Asked,
     answer: oneshot::Sender<Result<Tried>>,
+    /// Set by the first of two: the task that writes it, or the request that waits no longer. What has left the queue is not written.
+    is_taken: Arc<AtomicBool>,
     /// What its body takes of memory.
     room: Option<BodyRoom>,
     /// Its place among those that wait.
@@ -84,12 +87,14 @@ impl Writer {
             self.full.notify_one();
             Error::Busy
         })?;
-        let waiting = Waiting { asked, answer, room, _place: place };
+        let is_taken = Arc::<AtomicBool>::default();
+        let waiting = Waiting { asked, answer, is_taken: Arc::clone(&is_taken), room, _place: place };
         self.queue.send(waiting).map_err(|_| ended())?;
         // Behind groups that the database does not answer it waits as long as for one.
         match timeout(CONNECTION_WITHIN + ANSWERS_WITHIN, answered).await {
             Ok(answered) => answered.unwrap_or_else(|_| Err(ended())),
-            Err(_) => Err(silent()),
+            Err(_) if is_taken.swap(true, Ordering::AcqRel) => Err(silent()),
+            Err(_) => Err(Error::Busy),
         }
     }
 
@@ -156,7 +161,8 @@ fn next_group(waiting: &mut Vec<Waiting>, without: &HashSet<u64>) -> Vec<Waiting
     let may_go = |waiting: &mut Waiting| {
         !without.contains(&waiting.user()) && group.take(&waiting.asked.upload, GROUP)
     };
-    waiting.extract_if(.., may_go).collect()
+    let group = waiting.extract_if(.., may_go);
+    group.filter(|waiting| !waiting.is_taken.swap(true, Ordering::AcqRel)).collect()
 }
 
 /// What groups are written with.
@@ -340,7 +346,17 @@ mod tests {
         };
         let place = Shares::default().take(client.account, 1);
         let asked = Asked { client, upload, grounds: None };
-        Waiting { asked, answer: oneshot::channel().0, room: None, _place: place }
+        let (answer, is_taken) = (oneshot::channel().0, Arc::default());
+        Waiting { asked, answer, is_taken, room: None, _place: place }
+    }
+
+    #[test]
+    fn what_has_left_the_queue_is_not_written() {
+        let mut left: Vec<_> = (1..=3).map(|user| waiting(user, 1)).collect();
+        left[1].is_taken.store(true, Ordering::Release);
+        let group = next_group(&mut left, &HashSet::new());
+        assert_eq!(Vec::from_iter(group.iter().map(Waiting::user)), [1, 3]);
+        assert!(left.is_empty() && group[0].is_taken.load(Ordering::Acquire));
     }
 
     /// Found by an attacker: of eight users who flooded the service one stored sixteen times as much as each other.
