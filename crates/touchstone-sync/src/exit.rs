@@ -21,9 +21,22 @@ pub fn of(error: &anyhow::Error) -> u8 {
                 _ => IO,
             };
         }
-        if cause.downcast_ref::<std::io::Error>().is_some() {
+        if cause.downcast_ref::<std::io::Error>().is_some() || is_of_database(cause) {
             return IO;
         }
     }
     USAGE
+}
+
+/// Whether a database refused: whatever that was, it may be mended there. A URL that makes no sense never came so far.
+#[cfg(feature = "postgres")]
+fn is_of_database(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause
+        .downcast_ref::<tokio_postgres::Error>()
+        .is_some_and(|error| error.as_db_error().is_some() || error.is_closed())
+}
+
+#[cfg(not(feature = "postgres"))]
+fn is_of_database(_: &(dyn std::error::Error + 'static)) -> bool {
+    false
 }

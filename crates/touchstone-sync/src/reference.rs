@@ -11,14 +11,14 @@ use crate::serve::{END_WITHIN, HEAD_WITHIN, IDLE_FOR, LISTEN_WITHIN};
 use crate::storage::decide::GIVEN_BACK_BYTES_MAX;
 use crate::storage::embedded::{FAR_OF_USER, NEAR, TURNS, TURNS_OF_USER};
 use crate::storage::gather::{BEYOND, OF_USER, QUEUE};
-use crate::storage::postgres::{ANSWERS_WITHIN, CONNECTION_WITHIN};
+use crate::storage::postgres::{ANSWERS_WITHIN, CONNECTION_WITHIN, REGISTERING_OF_USER};
 use crate::storage::{DEVICES_MAX, PAGE_BYTES_MAX, PASSED_OVER, postgres};
 use std::time::Duration;
 
 /// The words have the number.
 const NEAR_OF_FILE: &str = "pages of a user with `others=true`, of a file, whose cursor is more than 500 revisions behind, at a time";
 const _: () = assert!(NEAR == 500);
-const _: () = assert!(postgres::REGISTERING == TURNS && postgres::REGISTERING_OF_USER == TURNS_OF_USER);
+const _: () = assert!(postgres::REGISTERING == TURNS);
 
 /// Every problem: its type, its status, when it is told, and what a client does about it.
 pub fn problems() -> String {
@@ -217,7 +217,12 @@ fn of_storages() -> Vec<Limit> {
         fixed("requests beyond them, one of each user who has none", number(BEYOND), told(Kind::Busy)),
         fixed(NEAR_OF_FILE, number(FAR_OF_USER), told(Kind::Busy)),
         fixed("registrations that wait to be stored", number(TURNS), told(Kind::Busy)),
-        fixed("registrations of one user of them", number(TURNS_OF_USER), told(Kind::Busy)),
+        fixed("registrations of one user of them, in a file", number(TURNS_OF_USER), told(Kind::Busy)),
+        fixed(
+            "registrations of one user of them, on PostgreSQL",
+            number(REGISTERING_OF_USER),
+            told(Kind::Busy),
+        ),
         Limit {
             what: "connections to PostgreSQL",
             most: number(CONNECTIONS),

@@ -91,6 +91,13 @@ fn a_damaged_store_is_told_and_is_not_backed_up() {
         assert!(status == 65 && said.contains("is damaged"), "{status}: {said}");
     }
     assert!(!folder.path().join("of damaged.db").exists());
+    std::fs::write(copy("empty.db"), "").unwrap();
+    for words in [&["check"][..], &["backup", &copy("of empty.db")]] {
+        let (said, status) = run(words, copy("empty.db").as_ref());
+        assert!(status == 65 && said.contains("it is empty"), "{status}: {said}");
+    }
+    let left = std::fs::metadata(copy("empty.db")).unwrap().len();
+    assert_eq!(left, 0, "it is looked at, and not made a store");
     // A copy that nobody may write is restored all the same.
     std::fs::set_permissions(copy("whole.db"), std::fs::Permissions::from_mode(0o400)).unwrap();
     let restored = copy("restored.db");
@@ -105,6 +112,7 @@ fn a_damaged_store_is_told_and_is_not_backed_up() {
     };
     assert_eq!(restore("damaged.db"), 65);
     assert!(!folder.path().join("restored.db").exists());
+    assert!(!folder.path().join("restored.db.restoring").exists());
     assert_eq!(restore("whole.db"), 0);
     let mode = std::fs::metadata(&restored).unwrap().mode();
     assert_eq!(mode & 0o777, 0o600);

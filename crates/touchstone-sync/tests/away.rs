@@ -81,6 +81,24 @@ fn requests_are_told_to_come_again_and_streams_go_on_when_the_database_is_back()
 }
 
 /// What streams told is of a history that has ended.
+/// Found by an attacker: a database that refused was told as a mistake of the command line, after which the unit does not start the service again.
+#[test]
+fn a_service_ends_with_a_status_to_be_started_again_by_where_the_database_refuses() {
+    let Some(cluster) = Cluster::start() else { return };
+    let (name, url) = cluster.database();
+    let status = |url: &str| {
+        let run =
+            support::program().args(["serve", "--listen", "127.0.0.1:0", "--store", url]).output().unwrap();
+        run.status.code().unwrap()
+    };
+    cluster.print("psql", &["-c", &format!("alter database {name} allow_connections false"), "postgres"]);
+    assert_eq!(status(&url), 74);
+    assert_eq!(status("postgres://sync@host:port/sync"), 64);
+    cluster.end("INT");
+    assert_eq!(status(&url), 74);
+    cluster.begin();
+}
+
 #[test]
 fn streams_end_where_a_crash_has_ended_the_history() {
     let Some(cluster) = Cluster::start().map(Arc::new) else { return };

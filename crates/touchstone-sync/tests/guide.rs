@@ -59,9 +59,10 @@ fn keep_fresh(path: &Path, fresh: &str) {
 }
 
 /// Numbers and times of the code that no client meets, nor an owner: how the work is cut, how often something is looked at, and bytes of secrets.
-const NO_LIMITS: [&str; 43] = [
+const NO_LIMITS: [&str; 45] = [
     "AGAIN_AT_FIRST",
     "AGAIN_AT_MOST",
+    "AHEAD",
     "ALIVE_EVERY",
     "ALLOWED_FOR",
     "ATTEMPTS",
@@ -74,6 +75,7 @@ const NO_LIMITS: [&str; 43] = [
     "GROUPS",
     "GROUP_BYTES",
     "GROUP_CHANGES",
+    "HELD_FOR",
     "LISTEN_EVERY",
     "LOOK_EVERY",
     "MANY",

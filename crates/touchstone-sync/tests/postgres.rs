@@ -472,7 +472,7 @@ fn looks_at_the_health_and_one_users_questions_leave_places_to_others() {
         let standings = that_wait((0..FLOOD).map(|_| Box::pin(storage.standing(adas)))).await;
         let names: Vec<_> = (0..FLOOD).map(|number| format!("device {number}")).collect();
         let registrations = that_wait(names.iter().map(|name| storage.register(adas, name))).await;
-        assert_eq!([looks.len(), standings.len(), registrations.len()], [1024, 512, 64]);
+        assert_eq!([looks.len(), standings.len(), registrations.len()], [1024, 512, 8]);
 
         let all = async { tokio::join!(join_all(looks), join_all(standings), join_all(registrations)) };
         let upload = storage.upload(eves, rules::upload([rules::set("e", "1")]), None);

@@ -1,7 +1,7 @@
 //! `touchstone-sync backup` and `restore`: a copy of the store, and a store of a copy.
 
 use super::Kept;
-use super::open::{open, told};
+use super::open::{open, told, without_salvage};
 use super::owner::Owner;
 use crate::storage::embedded::Embedded;
 use anyhow::{Context, Result, bail};
@@ -39,11 +39,12 @@ pub(super) struct Restore {
 impl Backup {
     pub(super) fn run(self) -> Result<()> {
         self.kept.check_file()?;
+        check_length(&self.kept.store)?;
         copy(&open(&self.kept.store, Options::new().create(false))?, &self.to, "back up to")?;
         // A copy has what the file has, damage too: one that is kept in the place of an older one has to be whole.
         let checked = check(&self.to);
         if checked.is_err() {
-            let _ = fs::remove_file(&self.to);
+            remove(&self.to);
         }
         checked.with_context(|| format!("{} is not backed up", self.kept.store.display()))
     }
@@ -69,22 +70,13 @@ impl Restore {
         let backup = open(&self.from, Options::new().create(false).read_only(true))?;
         // Until the histories are new it has another name: a store in its place is one that was restored whole.
         let unfinished = to.with_added_extension("restoring");
-        for left in beside(&unfinished).into_iter().chain([unfinished.clone()]) {
-            // What a restore has left that was killed.
-            let _ = fs::remove_file(left);
+        // What a restore has left that was killed.
+        remove(&unfinished);
+        let restored = restore(&backup, &self.from, &unfinished);
+        if restored.is_err() {
+            remove(&unfinished);
         }
-        copy(&backup, &unfinished, "write")?;
-        // A backup may be one that its owner writes no more.
-        fs::set_permissions(&unfinished, Permissions::from_mode(0o600))
-            .with_context(|| format!("cannot make {} one to be written", unfinished.display()))?;
-        check(&unfinished).with_context(|| format!("{} cannot be restored", self.from.display()))?;
-        Embedded::begin_histories(&open(&unfinished, Options::new())?)?;
-        if let Some(left) = beside(&unfinished).into_iter().find(|path| path.exists()) {
-            bail!(
-                "{} was not copied into the store when it was closed: look at the disk, and restore again",
-                left.display()
-            );
-        }
+        restored?;
         fs::rename(&unfinished, to).with_context(|| format!("cannot put the store at {}", to.display()))?;
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let kept = fs::File::open(folder).and_then(|folder| folder.sync_all());
@@ -96,20 +88,57 @@ impl Restore {
     }
 }
 
+/// Makes a store of a backup under another name.
+fn restore(backup: &Store, from: &Path, unfinished: &Path) -> Result<()> {
+    copy(backup, unfinished, "write")?;
+    // Of a backup that nobody may write any more the store is one that is written.
+    fs::set_permissions(unfinished, Permissions::from_mode(0o600))
+        .with_context(|| format!("cannot make {} one to be written", unfinished.display()))?;
+    check(unfinished).with_context(|| format!("{} cannot be restored", from.display()))?;
+    Embedded::begin_histories(&open(unfinished, Options::new())?)?;
+    if let Some(left) = beside(unfinished).into_iter().find(|path| path.exists()) {
+        bail!(
+            "{} was not copied into the store when it was closed: look at the disk, and restore again",
+            left.display()
+        );
+    }
+    Ok(())
+}
+
+/// Removes a store that is not to be kept, with the files beside it.
+fn remove(store: &Path) {
+    for left in beside(store).into_iter().chain([store.to_owned()]) {
+        let _ = fs::remove_file(left);
+    }
+}
+
+/// Refuses a file of no bytes: SQLite takes it for a store that is new.
+fn check_length(path: &Path) -> Result<()> {
+    match fs::metadata(path) {
+        Ok(file) if file.len() == 0 => Err(damaged(path, "it is empty")),
+        _ => Ok(()),
+    }
+}
+
+fn damaged(path: &Path, how: &str) -> anyhow::Error {
+    let text = format!("{} is damaged: {how}: restore a backup that is whole", path.display());
+    Error::new(ErrorKind::Damaged, text).into()
+}
+
 /// Checks a store's file.
 ///
 /// # Errors
 /// Where something of it is damaged, or it cannot be opened.
 fn check(path: &Path) -> Result<()> {
+    check_length(path)?;
     let report = Embedded::check(&open(path, Options::new().create(false))?)?;
-    let problems = report.problems();
-    let Some(first) = problems.first() else { return Ok(()) };
-    let number = problems.len();
-    let text = format!(
-        "{} is damaged, in {number} places, as {first}: restore a backup that is whole",
-        path.display()
-    );
-    Err(Error::new(ErrorKind::Damaged, text).into())
+    match report.problems() {
+        [] => Ok(()),
+        problems @ [first, ..] => {
+            let first = without_salvage(first.to_string());
+            Err(damaged(path, &format!("in {} places, as {first}", problems.len())))
+        }
+    }
 }
 
 /// Copies a store to a new file; `doing` says for what.

@@ -31,6 +31,14 @@ fn without_path(path: &Path, error: &Error) -> String {
         words = words.replacen(&format!("file: {path} ("), "file (", 1);
         words = words.replacen(&format!("{path} is "), "it is ", 1);
     }
-    // What is readable of a damaged file is a store of rows, and may be no state of the service.
-    words.replacen(", or save what is readable with `Store::salvage`", "", 1)
+    without_salvage(words)
+}
+
+/// Without a remedy that is none here: what is readable of a damaged file is a store of rows, and may be no state of the service.
+pub(super) fn without_salvage(words: String) -> String {
+    words.replacen(" (restore a backup, or save what is readable with `Store::salvage`)", "", 1).replacen(
+        ", or save what is readable with `Store::salvage`",
+        "",
+        1,
+    )
 }

@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use futures_util::FutureExt;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use socket2::{Domain, Socket, Type};
 use std::io::{ErrorKind, IsTerminal};
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroU32;
@@ -84,19 +85,20 @@ async fn end_when_broken(storage: Arc<dyn Storage>, app: App) -> anyhow::Error {
     error.context("nothing more can be stored: look at the disk, and start the service again")
 }
 
-/// Listens, as soon as an older service does no longer that was told to end just now.
-fn listen(address: SocketAddr) -> Result<TcpListener> {
+/// Takes an address, as soon as an older service listens there no longer that was told to end just now. No client is connected before the service
+/// listens.
+fn bind(address: SocketAddr) -> Result<Socket> {
     let (began, mut is_waiting) = (Instant::now(), false);
     loop {
-        let listening = TcpListener::bind(address);
-        let is_in_use = listening.as_ref().is_err_and(|error| error.kind() == ErrorKind::AddrInUse);
+        let bound = socket(address);
+        let is_in_use = bound.as_ref().is_err_and(|error| error.kind() == ErrorKind::AddrInUse);
         if !is_in_use || began.elapsed() >= LISTEN_WITHIN {
             let remedy = if is_in_use {
                 ", where another program listens: end it, or give another address"
             } else {
                 ""
             };
-            return listening.with_context(|| format!("cannot listen on {address}{remedy}"));
+            return bound.with_context(|| format!("cannot listen on {address}{remedy}"));
         }
         if !is_waiting {
             tracing::info!("{address} is in use, and waited for: an older service may be ending");
@@ -104,6 +106,19 @@ fn listen(address: SocketAddr) -> Result<TcpListener> {
         }
         std::thread::sleep(LISTEN_EVERY);
     }
+}
+
+fn socket(address: SocketAddr) -> std::io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    // As the standard library's: connections of an older service that are ending keep no address.
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+fn listen(bound: &Socket, address: SocketAddr) -> Result<TcpListener> {
+    let listening = bound.listen(i32::MAX).and_then(|()| bound.try_clone());
+    Ok(listening.with_context(|| format!("cannot listen on {address}"))?.into())
 }
 
 /// The level, and the levels of parts of the program, as `info,h2=debug` has them. A part without a level is refused: it is more often a level that
@@ -130,8 +145,8 @@ impl Serve {
         };
         let metrics = self.metrics.map(|_| Metrics::measure()).transpose()?;
         // Before the storage is opened: a service that cannot listen changes nothing of it.
-        let listening = listen(self.listen)?;
-        let told_at = self.metrics.map(listen).transpose()?;
+        let bound = bind(self.listen)?;
+        let told_at = self.metrics.map(|address| listen(&bind(address)?, address)).transpose()?;
         let storage = runtime.block_on(self.kept.serve())?;
         let limits = Limits {
             user_rate: self.user_rate,
@@ -146,6 +161,7 @@ impl Serve {
             runtime.spawn(told(metrics, told_at));
         }
         self.raise_files();
+        let listening = listen(&bound, self.listen)?;
         // A service that has said that it serves ends with all that it has accepted, however soon it is told to.
         let signals = runtime.block_on(async { Signals::catch() })?;
         let scheme = if tls.is_some() { "https" } else { "http" };
@@ -169,7 +185,7 @@ impl Serve {
         let known = getrlimit(Resource::Nofile);
         let most = known.maximum.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
         let raised = setrlimit(Resource::Nofile, Rlimit { current: known.maximum, ..known });
-        if raised.is_err() || most < self.streams + FILES_BESIDE_STREAMS {
+        if raised.is_err() || most < self.streams.saturating_add(FILES_BESIDE_STREAMS) {
             tracing::warn!(
                 "{most} files may be open, which is too few for {} streams: raise `ulimit -n`, or allow fewer `--streams`",
                 self.streams

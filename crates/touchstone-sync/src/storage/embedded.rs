@@ -42,7 +42,7 @@ const SURVEYS: usize = 16;
 pub(crate) const NEAR: u64 = 500;
 
 /// Pages of a user that pass over more, and are read together.
-pub(crate) const FAR_OF_USER: usize = 4;
+pub(crate) const FAR_OF_USER: usize = 16;
 
 /// How often something is read that the log's growth has ended. Then the request is told to come again.
 const READS: u32 = 20;

@@ -62,9 +62,10 @@ pub(crate) const CONNECTION_WITHIN: Duration = Duration::from_secs(5);
 /// closed: a server that is frozen, or behind a wire that is cut, answers nothing at all.
 pub(crate) const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
-/// Registrations that may be under way together, and those of one user. The next one is told to come again.
+/// Registrations that may be under way together, and those of one user, which wait for each other and have connections meanwhile. The next one is told
+/// to come again.
 pub(crate) const REGISTERING: usize = 128;
-pub(crate) const REGISTERING_OF_USER: usize = REGISTERING / 2;
+pub(crate) const REGISTERING_OF_USER: usize = 8;
 
 /// How often the last revisions of watched users are asked for: what other processes have stored is told so late at most.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -11,7 +11,8 @@
 use super::schema::{LifeRow, UserRow};
 use super::time;
 use anyhow::Context;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::PathBuf;
 use touchstone_store::{Result, Store, Transaction};
 
@@ -38,7 +39,22 @@ impl Presence {
         beside.push("-serving");
         let path = PathBuf::from(beside);
         let opened = File::options().create(true).append(true).open(&path);
-        let locked = opened.and_then(|file| file.lock_shared().map(|()| file));
+        let locked = opened.and_then(|file| {
+            // The store's owner goes on where root has served it once.
+            if let Ok(store) = fs::metadata(store.path()) {
+                let _ = fchown(&file, Some(store.uid()), Some(store.gid()));
+            }
+            match file.try_lock_shared() {
+                Err(TryLockError::WouldBlock) => {
+                    tracing::info!(
+                        "{} is locked, and waited for: another service may be ending",
+                        path.display()
+                    );
+                    file.lock_shared().map(|()| file)
+                }
+                locked => Ok(locked.map(|()| file)?),
+            }
+        });
         Ok(Presence(locked.with_context(|| format!("cannot lock {}", path.display()))?))
     }
 

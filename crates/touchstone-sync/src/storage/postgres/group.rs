@@ -12,7 +12,7 @@ use crate::clock::ServiceTime;
 use crate::prometheus;
 use crate::shares::{BodyRoom, Share, Shares};
 use crate::storage::decide;
-use crate::storage::gather::{GROUP_BYTES, GROUP_CHANGES, Gathered, QUEUE, in_turns, place};
+use crate::storage::gather::{GROUP_BYTES, Gathered, QUEUE, in_turns, place};
 use crate::storage::watching::Registry;
 use crate::storage::{Error, Result, Tried};
 use futures_util::FutureExt;
@@ -21,6 +21,7 @@ use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 
@@ -32,6 +33,12 @@ const MANY: usize = 4;
 
 /// Groups that are under way at the same time, at most.
 const GROUPS: usize = 4;
+
+/// Changes that a user may have stored more than those who wait behind the oldest group.
+const AHEAD: usize = 1_000;
+
+/// How long a user who has stored more than that waits for the oldest group.
+const HELD_FOR: Duration = Duration::from_millis(500);
 
 /// The users whose rows another session has.
 const LOCKED: &str = "with free as (select id from sync_user where id = any($1) for update skip locked) \
@@ -116,53 +123,56 @@ fn ended() -> Error {
     Error::Failed(anyhow::anyhow!("the task that writes uploads has ended"))
 }
 
-/// Who has what under way.
+/// Which users have a group under way, and how much they had since.
 #[derive(Default)]
 struct Users {
     /// Those who have something under way: no two groups have a user in common.
     under_way: HashSet<u64>,
     /// Changes of each user in groups that began while the oldest group was under way.
-    ahead: HashMap<u64, usize>,
+    stored: HashMap<u64, usize>,
 }
 
 impl Users {
-    /// Notes a group that begins.
-    fn begin(&mut self, group: &[Waiting]) {
-        for waiting in group {
-            self.under_way.insert(waiting.user());
-            *self.ahead.entry(waiting.user()).or_default() += waiting.asked.upload.changes.len();
-        }
-    }
-
     /// Notes that a group of these users has ended, and whether it was the oldest.
     fn end(&mut self, users: &HashSet<u64>, was_oldest: bool) {
         self.under_way.retain(|user| !users.contains(user));
         if was_oldest {
-            self.ahead.clear();
+            self.stored.retain(|user, _| self.under_way.contains(user));
         }
     }
 
-    /// Those who may not be in the next group: who has something under way, and who has stored much meanwhile, where somebody waits who has not. One who
-    /// was once alone in a group would else be alone in all that are begun beside the others' one, and store many times as much as each of them.
-    fn that_wait(&self, waiting: &[Waiting]) -> HashSet<u64> {
-        let mut users = self.under_way.clone();
-        if waiting.iter().any(|waiting| self.under_way.contains(&waiting.user())) {
-            let far = self.ahead.iter().filter(|(_, changes)| **changes >= GROUP_CHANGES);
-            users.extend(far.map(|(user, _)| *user));
-        }
-        users
+    /// Changes up to which a user may be in the next group: some more than any of those who wait behind their own group. None where nobody does. A user
+    /// who was once alone in a group would else be alone in all that are begun beside the others' one, and store many times as much as each of them.
+    fn limit(&self, waiting: &[Waiting]) -> Option<usize> {
+        let behind = waiting.iter().map(Waiting::user).filter(|user| self.under_way.contains(user));
+        let most = behind.filter_map(|user| self.stored.get(&user)).max();
+        most.map(|most| most + AHEAD)
     }
-}
 
-/// Those of other users than these, as many as a group may have: of each user one before the second of any.
-fn next_group(waiting: &mut Vec<Waiting>, without: &HashSet<u64>) -> Vec<Waiting> {
-    in_turns(waiting, Waiting::user);
-    let mut group = Gathered::default();
-    let may_go = |waiting: &mut Waiting| {
-        !without.contains(&waiting.user()) && group.take(&waiting.asked.upload, GROUP)
-    };
-    let group = waiting.extract_if(.., may_go);
-    group.filter(|waiting| !waiting.is_taken.swap(true, Ordering::AcqRel)).collect()
+    /// Whether somebody waits for the group of others.
+    fn some_wait(&self, waiting: &[Waiting]) -> bool {
+        waiting.iter().any(|waiting| !self.under_way.contains(&waiting.user()))
+    }
+
+    /// Begins a group of those who have nothing under way, and have stored less than so many changes, as many as a group may have: of each user one before
+    /// the second of any.
+    fn next_group(&mut self, waiting: &mut Vec<Waiting>, limit: Option<usize>) -> Vec<Waiting> {
+        in_turns(waiting, Waiting::user);
+        let mut group = Gathered::default();
+        let Users { under_way, stored } = self;
+        let may_go = |waiting: &mut Waiting| {
+            let stored = stored.entry(waiting.user()).or_default();
+            let may_go = !under_way.contains(&waiting.user())
+                && limit.is_none_or(|limit| *stored < limit)
+                && group.take(&waiting.asked.upload, GROUP);
+            *stored += if may_go { waiting.asked.upload.changes.len() } else { 0 };
+            may_go
+        };
+        let group = waiting.extract_if(.., may_go);
+        let group: Vec<_> = group.filter(|waiting| !waiting.is_taken.swap(true, Ordering::AcqRel)).collect();
+        self.under_way.extend(group.iter().map(Waiting::user));
+        group
+    }
 }
 
 /// What groups are written with.
@@ -179,7 +189,7 @@ impl Groups {
     async fn work(&self, mut queue: mpsc::UnboundedReceiver<Waiting>, most: usize) {
         let (mut waiting, mut is_open) = (Vec::new(), true);
         let (mut users, mut under_way) = (Users::default(), FuturesUnordered::new());
-        let mut pace = Pace::of(most);
+        let (mut pace, mut is_held) = (Pace::of(most), false);
         loop {
             tokio::select! {
                 received = queue.recv_many(&mut waiting, QUEUE), if is_open => is_open = received > 0,
@@ -188,19 +198,22 @@ impl Groups {
                     pace.end(began);
                 }
                 () = pace.slowed(), if pace.under_way() > 0 => {}
+                () = pace.aged(HELD_FOR), if is_held => {}
                 () = self.full.notified(), if is_open => {}
                 else => return,
             }
             pace.look();
+            is_held = false;
             // A client that was told to come again repeats it.
             waiting.retain(|waiting: &Waiting| !waiting.answer.is_closed());
             if pace.may_begin(pace.under_way() == 1 && waiting.len() >= MANY.max(users.under_way.len())) {
-                let without = users.that_wait(&waiting);
-                let group = next_group(&mut waiting, &without);
+                // A group that is under way for longer may wait for a row that another session has, or for a database that is slow: others go on.
+                let limit = users.limit(&waiting).filter(|_| pace.is_young(HELD_FOR));
+                let group = users.next_group(&mut waiting, limit);
                 if !group.is_empty() {
-                    users.begin(&group);
                     under_way.push(self.write(group, pace.begin()));
                 }
+                is_held = limit.is_some() && users.some_wait(&waiting);
             }
         }
     }
@@ -354,49 +367,60 @@ mod tests {
     fn what_has_left_the_queue_is_not_written() {
         let mut left: Vec<_> = (1..=3).map(|user| waiting(user, 1)).collect();
         left[1].is_taken.store(true, Ordering::Release);
-        let group = next_group(&mut left, &HashSet::new());
+        let group = Users::default().next_group(&mut left, None);
         assert_eq!(Vec::from_iter(group.iter().map(Waiting::user)), [1, 3]);
         assert!(left.is_empty() && group[0].is_taken.load(Ordering::Acquire));
     }
 
     /// Found by an attacker: of eight users who flooded the service one stored sixteen times as much as each other.
     #[test]
-    fn who_has_stored_much_beside_a_group_waits_for_those_who_wait_behind_it() {
-        let upload = |user| {
-            let mut waiting = waiting(user, 1);
-            waiting.asked.upload.changes = vec![waiting.asked.upload.changes.remove(0); GROUP_CHANGES / 2];
-            waiting
+    fn who_has_stored_more_beside_a_group_waits_for_those_who_wait_behind_it() {
+        let uploads = |users: &[u64]| -> Vec<Waiting> {
+            let upload = |user: &u64| {
+                let mut waiting = waiting(*user, 1);
+                waiting.asked.upload.changes = vec![waiting.asked.upload.changes.remove(0); AHEAD];
+                waiting
+            };
+            users.iter().map(upload).collect()
         };
         let of = |users: &[u64]| users.iter().copied().collect::<HashSet<_>>();
         let mut users = Users::default();
-        users.begin(&[upload(1), upload(2)]);
-        users.begin(&[upload(3)]);
-        let left = [upload(1), upload(3)];
+        let next = |users: &mut Users, waiting: &mut Vec<Waiting>| -> Vec<u64> {
+            let limit = users.limit(waiting);
+            users.next_group(waiting, limit).iter().map(Waiting::user).collect()
+        };
+        let mut left = uploads(&[1, 2]);
+        assert_eq!(next(&mut users, &mut left), [1, 2]);
+        left.extend(uploads(&[3, 3, 3]));
+        assert_eq!(next(&mut users, &mut left), [3, 3, 3], "nobody waits behind the other group");
         users.end(&of(&[3]), false);
-        assert_eq!(users.that_wait(&left), of(&[1, 2]));
-        users.begin(&[upload(3)]);
+        users.stored.remove(&3);
+        left.extend(uploads(&[1, 3, 3, 3]));
+        assert_eq!(next(&mut users, &mut left), [3, 3], "as many as the other has, and some more");
         users.end(&of(&[3]), false);
-        assert_eq!(users.that_wait(&left), of(&[1, 2, 3]));
-        assert_eq!(users.that_wait(&[upload(3)]), of(&[1, 2]), "nobody waits behind the other group");
+        assert!(next(&mut users, &mut left).is_empty() && users.some_wait(&left));
         users.end(&of(&[1, 2]), true);
-        assert_eq!(users.that_wait(&left), of(&[]));
+        assert_eq!(next(&mut users, &mut left), [1, 3]);
     }
 
     #[test]
     fn a_group_has_no_user_who_has_something_under_way_and_ends_at_its_bytes() {
         let users = |group: &[Waiting]| -> Vec<u64> { group.iter().map(Waiting::user).collect() };
-        let of = |users: &[u64]| users.iter().copied().collect::<HashSet<_>>();
+        let next_group = |left: &mut Vec<Waiting>, under_way: &[u64]| {
+            let under_way = under_way.iter().copied().collect();
+            Users { under_way, ..Users::default() }.next_group(left, None)
+        };
         let mut left: Vec<_> = [1, 2, 1, 3, 2].into_iter().map(|user| waiting(user, 1)).collect();
-        assert_eq!(users(&next_group(&mut left, &of(&[1, 3]))), [2, 2]);
+        assert_eq!(users(&next_group(&mut left, &[1, 3])), [2, 2]);
         assert_eq!(users(&left), [1, 3, 1], "in turns");
-        assert!(next_group(&mut left, &of(&[1, 3])).is_empty());
-        assert_eq!(users(&next_group(&mut left, &of(&[]))), [1, 3, 1]);
+        assert!(next_group(&mut left, &[1, 3]).is_empty());
+        assert_eq!(users(&next_group(&mut left, &[])), [1, 3, 1]);
         let mut left: Vec<_> = [1, 2, 1].into_iter().map(|user| waiting(user, GROUP_BYTES)).collect();
-        assert_eq!(users(&next_group(&mut left, &of(&[]))), [1]);
-        assert_eq!(users(&next_group(&mut left, &of(&[1]))), [2]);
+        assert_eq!(users(&next_group(&mut left, &[])), [1]);
+        assert_eq!(users(&next_group(&mut left, &[1])), [2]);
         assert_eq!(users(&left), [1]);
         let mut left: Vec<_> = (0..200).map(|user| waiting(user, 1)).collect();
-        assert_eq!(users(&next_group(&mut left, &of(&[0]))), Vec::from_iter(1..=GROUP as u64));
+        assert_eq!(users(&next_group(&mut left, &[0])), Vec::from_iter(1..=GROUP as u64));
         assert_eq!((left.len(), left[0].user(), left[1].user()), (200 - GROUP, 0, GROUP as u64 + 1));
     }
 }

@@ -43,6 +43,19 @@ impl Pace {
         self.now
     }
 
+    /// Whether the oldest of those that are under way began within so long.
+    pub(super) fn is_young(&self, age: Duration) -> bool {
+        self.begun.iter().min().is_none_or(|oldest| self.now < *oldest + age)
+    }
+
+    /// Ends when the oldest of those that are under way is so old.
+    pub(super) async fn aged(&self, age: Duration) {
+        match self.begun.iter().min() {
+            Some(oldest) => sleep_until(*oldest + age).await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Whether none of those that are under way began before then.
     pub(super) fn is_oldest(&self, began: Instant) -> bool {
         self.begun.iter().min() >= Some(&began)
