@@ -31,9 +31,9 @@ pub fn of(error: &anyhow::Error) -> u8 {
 /// Whether a database refused: whatever that was, it may be mended there. A URL that makes no sense never came so far.
 #[cfg(feature = "postgres")]
 fn is_of_database(cause: &(dyn std::error::Error + 'static)) -> bool {
-    cause
-        .downcast_ref::<tokio_postgres::Error>()
-        .is_some_and(|error| error.as_db_error().is_some() || error.is_closed())
+    let error = cause.downcast_ref::<tokio_postgres::Error>();
+    // Of a URL that makes no sense it says `invalid connection string`, or `invalid configuration`.
+    error.is_some_and(|error| !error.to_string().starts_with("invalid con"))
 }
 
 #[cfg(not(feature = "postgres"))]

@@ -4,7 +4,7 @@
 use crate::types::error::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,8 @@ impl NewFile {
     fn like(&self, model: &Path) -> Result<File> {
         let made = create_private(&self.made).map_err(|error| Error::io(&error, "making", &self.made))?;
         let permissions = fs::metadata(model).map(|model| model.permissions());
-        let set = permissions.and_then(|permissions| made.set_permissions(permissions));
+        // It is written, whether or not the model may be.
+        let set = permissions.and_then(|permissions| made.set_permissions(writable(permissions)));
         set.map_err(|error| Error::io(&error, "giving permissions to", &self.made))?;
         Ok(made)
     }
@@ -153,6 +154,19 @@ fn create_private(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
+}
+
+/// The same, and its owner may write.
+#[cfg(unix)]
+fn writable(permissions: Permissions) -> Permissions {
+    use std::os::unix::fs::PermissionsExt as _;
+    Permissions::from_mode(permissions.mode() | 0o200)
+}
+
+#[cfg(not(unix))]
+fn writable(mut permissions: Permissions) -> Permissions {
+    permissions.set_readonly(false);
+    permissions
 }
 
 /// Gives a file to the owner and to the group of another one, as far as this process may. It uses the open file and not its

@@ -6,6 +6,7 @@ use super::owner::Owner;
 use crate::storage::embedded::Embedded;
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -67,17 +68,15 @@ impl Restore {
                 there.display()
             );
         }
+        check_length(&self.from)?;
         let backup = open(&self.from, Options::new().create(false).read_only(true))?;
-        // Until the histories are new it has another name: a store in its place is one that was restored whole.
-        let unfinished = to.with_added_extension("restoring");
-        // What a restore has left that was killed.
-        remove(&unfinished);
-        let restored = restore(&backup, &self.from, &unfinished);
+        // Until the histories are new it has another name, and one of its own: a store in its place is one that was restored whole.
+        let unfinished = to.with_added_extension(format!("{:08x}.restoring", fastrand::u32(..)));
+        let restored = restore(&backup, &self.from, &unfinished).and_then(|()| put_in_place(&unfinished, to));
         if restored.is_err() {
             remove(&unfinished);
         }
         restored?;
-        fs::rename(&unfinished, to).with_context(|| format!("cannot put the store at {}", to.display()))?;
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let kept = fs::File::open(folder).and_then(|folder| folder.sync_all());
         kept.with_context(|| format!("cannot flush the folder {}", folder.display()))?;
@@ -97,12 +96,23 @@ fn restore(backup: &Store, from: &Path, unfinished: &Path) -> Result<()> {
     check(unfinished).with_context(|| format!("{} cannot be restored", from.display()))?;
     Embedded::begin_histories(&open(unfinished, Options::new())?)?;
     if let Some(left) = beside(unfinished).into_iter().find(|path| path.exists()) {
-        bail!(
-            "{} was not copied into the store when it was closed: look at the disk, and restore again",
-            left.display()
-        );
+        let text =
+            "it was not copied into the store when that was closed: look at the disk, and restore again";
+        return Err(std::io::Error::other(text)).with_context(|| left.display().to_string());
     }
     Ok(())
+}
+
+/// Gives a store its name, which nothing has got meanwhile.
+fn put_in_place(unfinished: &Path, to: &Path) -> Result<()> {
+    let there = beside(to).into_iter().any(|path| path.exists());
+    let put = match there {
+        true => Err(std::io::ErrorKind::AlreadyExists.into()),
+        false => {
+            renameat_with(CWD, unfinished, CWD, to, RenameFlags::NOREPLACE).map_err(std::io::Error::from)
+        }
+    };
+    put.with_context(|| format!("cannot put the store at {}", to.display()))
 }
 
 /// Removes a store that is not to be kept, with the files beside it.

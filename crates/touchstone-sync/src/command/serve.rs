@@ -9,11 +9,10 @@ use crate::serve::{LISTEN_WITHIN, Signals, serve};
 use crate::storage::Storage;
 use crate::tls::Tls;
 use crate::upkeep;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use futures_util::FutureExt;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use socket2::{Domain, Socket, Type};
 use std::io::{ErrorKind, IsTerminal};
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroU32;
@@ -85,20 +84,19 @@ async fn end_when_broken(storage: Arc<dyn Storage>, app: App) -> anyhow::Error {
     error.context("nothing more can be stored: look at the disk, and start the service again")
 }
 
-/// Takes an address, as soon as an older service listens there no longer that was told to end just now. No client is connected before the service
-/// listens.
-fn bind(address: SocketAddr) -> Result<Socket> {
+/// Listens, as soon as an older service does no longer that was told to end just now.
+fn listen(address: SocketAddr) -> Result<TcpListener> {
     let (began, mut is_waiting) = (Instant::now(), false);
     loop {
-        let bound = socket(address);
-        let is_in_use = bound.as_ref().is_err_and(|error| error.kind() == ErrorKind::AddrInUse);
+        let listening = TcpListener::bind(address);
+        let is_in_use = listening.as_ref().is_err_and(|error| error.kind() == ErrorKind::AddrInUse);
         if !is_in_use || began.elapsed() >= LISTEN_WITHIN {
             let remedy = if is_in_use {
                 ", where another program listens: end it, or give another address"
             } else {
                 ""
             };
-            return bound.with_context(|| format!("cannot listen on {address}{remedy}"));
+            return listening.with_context(|| format!("cannot listen on {address}{remedy}"));
         }
         if !is_waiting {
             tracing::info!("{address} is in use, and waited for: an older service may be ending");
@@ -106,19 +104,6 @@ fn bind(address: SocketAddr) -> Result<Socket> {
         }
         std::thread::sleep(LISTEN_EVERY);
     }
-}
-
-fn socket(address: SocketAddr) -> std::io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-    // As the standard library's: connections of an older service that are ending keep no address.
-    socket.set_reuse_address(true)?;
-    socket.bind(&address.into())?;
-    Ok(socket)
-}
-
-fn listen(bound: &Socket, address: SocketAddr) -> Result<TcpListener> {
-    let listening = bound.listen(i32::MAX).and_then(|()| bound.try_clone());
-    Ok(listening.with_context(|| format!("cannot listen on {address}"))?.into())
 }
 
 /// The level, and the levels of parts of the program, as `info,h2=debug` has them. A part without a level is refused: it is more often a level that
@@ -144,9 +129,7 @@ impl Serve {
             None => None,
         };
         let metrics = self.metrics.map(|_| Metrics::measure()).transpose()?;
-        // Before the storage is opened: a service that cannot listen changes nothing of it.
-        let bound = bind(self.listen)?;
-        let told_at = self.metrics.map(|address| listen(&bind(address)?, address)).transpose()?;
+        self.look_for_addresses()?;
         let storage = runtime.block_on(self.kept.serve())?;
         let limits = Limits {
             user_rate: self.user_rate,
@@ -156,12 +139,13 @@ impl Serve {
         };
         let app = App::new(Arc::clone(&storage), Arc::new(Tokens::of(Arc::clone(&storage))), limits);
         let app = app.allowing(self.allow_origin.clone());
-        if let Some((metrics, told_at)) = metrics.zip(told_at) {
+        let listening = listen(self.listen)?;
+        if let Some((metrics, address)) = metrics.zip(self.metrics) {
+            let told_at = listen(address)?;
             tracing::info!("metrics are told at http://{}/metrics", told_at.local_addr()?);
             runtime.spawn(told(metrics, told_at));
         }
         self.raise_files();
-        let listening = listen(&bound, self.listen)?;
         // A service that has said that it serves ends with all that it has accepted, however soon it is told to.
         let signals = runtime.block_on(async { Signals::catch() })?;
         let scheme = if tls.is_some() { "https" } else { "http" };
@@ -178,6 +162,16 @@ impl Serve {
         });
         tracing::info!("ended");
         served
+    }
+
+    /// Whether the addresses can be listened on, before the storage is opened: a service that cannot listen makes and changes nothing. It listens when the
+    /// storage is open, so that no client is connected before.
+    fn look_for_addresses(&self) -> Result<()> {
+        if self.metrics == Some(self.listen) && self.listen.port() != 0 {
+            bail!("`--metrics` is the address of `--listen`: give it another port");
+        }
+        drop(listen(self.listen)?);
+        self.metrics.map(listen).transpose().map(drop)
     }
 
     /// Takes as many files as the system gives: each connection and each stream is one.

@@ -8,6 +8,7 @@ use crate::storage::{Error, Listed};
 use crate::token;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Subcommand};
+use std::io;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// The first second of the year 10000, since 1970: RFC 3339 writes no year that is later.
@@ -139,13 +140,18 @@ fn date(seconds: i64) -> Result<String> {
     Ok(humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(since)).to_string())
 }
 
+/// What is no mistake of the command line.
+fn passing(words: &'static str) -> anyhow::Error {
+    io::Error::other(words).into()
+}
+
 /// An error of the storage, for whoever owns it.
 pub(super) fn told(error: Error) -> anyhow::Error {
     match error {
         Error::Refused(refusal) => anyhow!("{refusal}"),
-        Error::Busy => anyhow!("the store is busy: try again later"),
-        Error::Away => anyhow!("the storage cannot be reached now: try again when it is back"),
-        Error::Full => anyhow!("the storage has no room to write: free some, and try again"),
+        Error::Busy => passing("the store is busy: try again later"),
+        Error::Away => passing("the storage cannot be reached now: try again when it is back"),
+        Error::Full => passing("the storage has no room to write: free some, and try again"),
         Error::Failed(error) => error,
     }
 }

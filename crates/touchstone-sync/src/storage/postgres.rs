@@ -197,7 +197,9 @@ impl Postgres {
 
 /// Makes the tables, settles what a crash has left, and goes on with the services' time.
 async fn begin(address: &Address, life: &Life) -> anyhow::Result<ServiceTime> {
-    let (mut client, speaking) = address.dial().await.map_err(|error| {
+    let dialled = timeout(CONNECTION_WITHIN + ANSWERS_WITHIN, address.dial()).await;
+    let dialled = dialled.map_err(|_| std::io::Error::from(std::io::ErrorKind::TimedOut));
+    let (mut client, speaking) = dialled.context("the database does not answer")?.map_err(|error| {
         let advice = address.advice(&error);
         anyhow::Error::new(error).context(advice)
     })?;

@@ -5,6 +5,7 @@
 use rusqlite::Connection;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const FIXTURES: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../../crates/touchstone-store/tests/fixtures");
@@ -14,6 +15,12 @@ const KEYS: [(&str, &str); 2] = [
     ("raw", "\"x'0707070707070707070707070707070707070707070707070707070707070707'\""),
     ("passphrase", "'correct horse battery staple'"),
 ];
+
+/// One test at a time: SQLCipher has once refused a key while another thread began with it.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn open(path: &Path, key: &str) -> Connection {
     let sql = Connection::open(path).unwrap();
@@ -32,6 +39,7 @@ fn copied(folder: &Path, name: &str) -> PathBuf {
 
 #[test]
 fn sqlcipher_reads_what_the_store_wrote() {
+    let _alone = alone();
     for (name, key) in KEYS {
         let folder = tempfile::tempdir().unwrap();
         let path = copied(folder.path(), &format!("v1/sqlcipher_{name}.db"));
@@ -50,6 +58,7 @@ fn sqlcipher_reads_what_the_store_wrote() {
 
 #[test]
 fn sqlcipher_refuses_another_key() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let path = copied(folder.path(), "v1/sqlcipher_raw.db");
     let sql = open(&path, "'another'");
@@ -58,6 +67,7 @@ fn sqlcipher_refuses_another_key() {
 
 #[test]
 fn what_sqlcipher_wrote_is_there_for_the_store_to_read() {
+    let _alone = alone();
     for (name, key) in KEYS {
         let fixture = Path::new(FIXTURES).join(format!("sqlcipher4/{name}.db"));
         if std::env::var_os("TOUCHSTONE_WRITE_FIXTURES").is_some() {

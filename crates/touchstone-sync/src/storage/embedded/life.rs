@@ -11,9 +11,11 @@
 use super::schema::{LifeRow, UserRow};
 use super::time;
 use anyhow::Context;
+use rustix::fs::OFlags;
 use std::fs::{self, File, TryLockError};
-use std::os::unix::fs::{MetadataExt, fchown};
-use std::path::PathBuf;
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::path::{Path, PathBuf};
 use touchstone_store::{Result, Store, Transaction};
 
 /// Where Linux names its start.
@@ -38,22 +40,12 @@ impl Presence {
         let mut beside = path.into_os_string();
         beside.push("-serving");
         let path = PathBuf::from(beside);
-        let opened = File::options().create(true).append(true).open(&path);
-        let locked = opened.and_then(|file| {
-            // The store's owner goes on where root has served it once.
-            if let Ok(store) = fs::metadata(store.path()) {
-                let _ = fchown(&file, Some(store.uid()), Some(store.gid()));
+        let locked = lock_file(&path, store).and_then(|file| match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => {
+                tracing::info!("{} is locked, and waited for: another service may be ending", path.display());
+                file.lock_shared().map(|()| file)
             }
-            match file.try_lock_shared() {
-                Err(TryLockError::WouldBlock) => {
-                    tracing::info!(
-                        "{} is locked, and waited for: another service may be ending",
-                        path.display()
-                    );
-                    file.lock_shared().map(|()| file)
-                }
-                locked => Ok(locked.map(|()| file)?),
-            }
+            locked => Ok(locked.map(|()| file)?),
         });
         Ok(Presence(locked.with_context(|| format!("cannot lock {}", path.display()))?))
     }
@@ -61,6 +53,25 @@ impl Presence {
     /// Whether no other service has the store. Then none begins until this is dropped.
     fn is_last(&self) -> bool {
         self.0.try_lock().is_ok()
+    }
+}
+
+/// The file to lock, and no other one by a link. One that is made is the store's owner's, who goes on where root has served the store once.
+fn lock_file(path: &Path, store: &Store) -> io::Result<File> {
+    let to_append = || {
+        let mut options = File::options();
+        options.append(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+        options
+    };
+    match to_append().create_new(true).open(path) {
+        Ok(made) => {
+            let store = fs::metadata(store.path())?;
+            // Who may give nothing away is the owner.
+            let _ = fchown(&made, Some(store.uid()), Some(store.gid()));
+            Ok(made)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => to_append().open(path),
+        Err(error) => Err(error),
     }
 }
 
@@ -173,6 +184,17 @@ mod tests {
         assert_ne!(history(), first);
         end(&store, &begun.presence, 0).unwrap();
         assert!(store.get::<LifeRow>(&0).unwrap().is_some_and(|life| life.has_ended));
+    }
+
+    /// Found by an attacker: a link in the place of the lock's file, and another file was given to the store's owner.
+    #[test]
+    fn no_other_file_is_locked_by_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("sync.db")).unwrap();
+        let other = folder.path().join("other");
+        std::os::unix::fs::symlink(&other, folder.path().join("sync.db-serving")).unwrap();
+        let refused = begin(&store, 0).map(drop).unwrap_err();
+        assert!(format!("{refused:#}").contains("sync.db-serving") && !other.exists(), "{refused:#}");
     }
 
     /// Found by a reviewer: a service that was started by mistake beside another noted the end, and the other went on.
