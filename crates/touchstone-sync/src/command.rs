@@ -35,7 +35,7 @@ use touchstone_store::{Durability, Options, Store};
         touchstone-sync token revoke 3f9a0c51d2e4\n  \
         touchstone-sync admin users                     what each user has\n  \
         touchstone-sync openapi                         the OpenAPI document\n\n\
-        Exit status: 0 done, 64 makes no sense, 65 no store, 66 no such file, 74 input or output"
+        Exit status: 0 done, 64 makes no sense, 65 no store or a damaged one, 66 no such file, 74 input, output or the database"
 )]
 pub struct Cli {
     #[command(subcommand)]
