@@ -112,7 +112,10 @@ fn put_in_place(unfinished: &Path, to: &Path) -> Result<()> {
             renameat_with(CWD, unfinished, CWD, to, RenameFlags::NOREPLACE).map_err(std::io::Error::from)
         }
     };
-    put.with_context(|| format!("cannot put the store at {}", to.display()))
+    put.with_context(|| {
+        let remedy = "end a service that has begun there, move the files there away, and restore again";
+        format!("cannot put the store at {}: {remedy}", to.display())
+    })
 }
 
 /// Removes a store that is not to be kept, with the files beside it.
