@@ -265,7 +265,7 @@ mod tests {
         let (model, target) = (directory.path().join("model"), directory.path().join("copy"));
         fs::write(&model, "").expect("there is room");
         for wanted in [0o600, 0o640, 0o666] {
-            fs::set_permissions(&model, fs::Permissions::from_mode(wanted)).expect("it is this user's");
+            fs::set_permissions(&model, Permissions::from_mode(wanted)).expect("it is this user's");
             let copy = NewFile::beside(&target).expect("the place is free");
             copy.create_like(&model).expect("it is made");
             assert_eq!(mode(copy.path()), wanted);
