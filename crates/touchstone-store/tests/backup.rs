@@ -85,6 +85,32 @@ fn a_copy_is_of_one_moment_while_others_write() {
     }
 }
 
+/// A backup on a file system that was mounted to read was not to be read, and one that was read had a log beside it, which kept
+/// the next one from its name.
+#[test]
+fn a_copy_that_is_read_is_one_file_and_stays_as_it_is() {
+    for (name, options) in kinds() {
+        let directory = tempfile::tempdir().unwrap();
+        let copies = tempfile::tempdir().unwrap();
+        let store = options.clone().open(directory.path().join("bank.db")).unwrap();
+        store.insert_all(&accounts()).unwrap();
+        let path = copies.path().join("copy.db");
+        store.backup(&path).unwrap();
+        let written = fs::read(&path).unwrap();
+        let copy = options.clone().read_only(true).open(&path).unwrap();
+        assert_eq!(copy.all::<Account>().unwrap(), accounts(), "{name}");
+        let report = copy.check().records::<Account>().run().unwrap();
+        assert!(report.is_whole(), "{name}: {:?}", report.problems());
+        copy.backup(copies.path().join("second.db")).unwrap();
+        assert_eq!(files(copies.path()), ["copy.db", "second.db"], "{name}: while it is open");
+        drop(copy);
+        assert_eq!(fs::read(&path).unwrap(), written, "{name}");
+        let copy = options.open(&path).unwrap();
+        copy.insert(&Account { id: -1, balance: 0, note: String::new() }).unwrap();
+        assert_eq!(files(copies.path()), ["copy.db", "copy.db-shm", "copy.db-wal", "second.db"], "{name}");
+    }
+}
+
 #[test]
 fn a_passphrase_opens_the_copy() {
     let directory = tempfile::tempdir().unwrap();

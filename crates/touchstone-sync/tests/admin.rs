@@ -83,6 +83,18 @@ fn a_damaged_store_is_told_and_is_not_backed_up() {
     assert_eq!(run(&["check"], &store), (String::new(), 0), "beside the service");
     assert_eq!(run(&["backup", &copy("whole.db")], &store), (String::new(), 0));
     drop(service);
+    // A backup is one file that stays as it is, whatever reads it.
+    let whole = std::fs::read(copy("whole.db")).unwrap();
+    assert_eq!(run(&["check"], copy("whole.db").as_ref()), (String::new(), 0));
+    assert_eq!(run(&["backup", &copy("again.db")], copy("whole.db").as_ref()), (String::new(), 0));
+    assert_eq!(
+        run(&["restore", copy("whole.db").as_str()], copy("from whole.db").as_ref()),
+        (String::new(), 0)
+    );
+    assert!(std::fs::read(copy("whole.db")).unwrap() == whole);
+    for end in ["-wal", "-shm", "-journal"] {
+        assert!(!Path::new(&copy(&format!("whole.db{end}"))).exists(), "{end}");
+    }
     std::fs::copy(copy("whole.db"), copy("damaged.db")).unwrap();
     let file = std::fs::File::options().write(true).open(copy("damaged.db")).unwrap();
     file.write_all_at(&[0xa5; 100_000], file.metadata().unwrap().len() / 2).unwrap();

@@ -18,6 +18,9 @@ impl Store {
     /// the copy. The copy is encrypted as the store is, with the same key. The file is there when this returns, and
     /// survives a loss of power; after a failure no file is there.
     ///
+    /// The copy has no write-ahead log until it is opened to be written. Until then
+    /// [`read_only`](Options::read_only) reads it from a read-only file system too, and leaves no file beside it.
+    ///
     /// ```
     /// # use touchstone_store::{Record, Store};
     /// # #[derive(Record)]
@@ -58,8 +61,12 @@ impl Store {
         };
         let mut copy = Connection::open(path, &options)?;
         // No program uses the copy before it is whole, so nothing of it must survive a failure.
-        copy.sql().execute_batch("pragma journal_mode = off; pragma synchronous = off")?;
-        snapshot.leased().in_transaction(|session| copy_all(session, &mut copy))
+        copy.sql().execute_batch(
+            "pragma locking_mode = exclusive; pragma journal_mode = off; pragma synchronous = off",
+        )?;
+        snapshot.leased().in_transaction(|session| copy_all(session, &mut copy))?;
+        // The pages that were copied say that there is a log, and SQLite reads such a file only where it can make files beside it.
+        Ok(copy.sql().execute_batch("pragma journal_mode = delete")?)
     }
 }
 

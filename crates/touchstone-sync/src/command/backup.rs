@@ -1,7 +1,7 @@
 //! `touchstone-sync backup` and `restore`: a copy of the store, and a store of a copy.
 
 use super::Kept;
-use super::open::{open, told, without_salvage};
+use super::open::{open, open_as_it_is, told, without_salvage};
 use super::owner::Owner;
 use crate::storage::embedded::Embedded;
 use anyhow::{Context, Result, bail};
@@ -41,7 +41,7 @@ impl Backup {
     pub(super) fn run(self) -> Result<()> {
         self.kept.check_file()?;
         check_length(&self.kept.store)?;
-        copy(&open(&self.kept.store, Options::new().create(false))?, &self.to, "back up to")?;
+        copy(&open_as_it_is(&self.kept.store)?, &self.to, "back up to")?;
         // A copy has what the file has, damage too: one that is kept in the place of an older one has to be whole.
         let checked = check(&self.to);
         if checked.is_err() {
@@ -144,7 +144,7 @@ fn damaged(path: &Path, how: &str) -> anyhow::Error {
 /// Where something of it is damaged, or it cannot be opened.
 fn check(path: &Path) -> Result<()> {
     check_length(path)?;
-    let report = Embedded::check(&open(path, Options::new().create(false))?)?;
+    let report = Embedded::check(&open_as_it_is(path)?)?;
     match report.problems() {
         [] => Ok(()),
         problems @ [first, ..] => {

@@ -1,5 +1,7 @@
 //! How a command opens the store's file, and how it tells what failed of a file: the file, the cause and the remedy, each once.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, absolute};
 use touchstone_store::{Error, Options, Result, Store};
 
@@ -11,6 +13,22 @@ pub(super) fn open(path: &Path, options: Options) -> Result<Store> {
     // A relative path says little to whoever reads a log.
     let named = absolute(path).unwrap_or_else(|_| path.to_owned());
     options.open(path).map_err(|error| told(&format!("cannot open {}", named.display()), path, &error))
+}
+
+/// Opens a store that is there. A backup is only read: it stays the file that it is, and may be on a medium that cannot be written.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn open_as_it_is(path: &Path) -> Result<Store> {
+    open(path, Options::new().create(false).read_only(is_without_log(path)))
+}
+
+/// Whether SQLite's header says that the file has no write-ahead log, as a backup has none until it is opened to be written.
+fn is_without_log(path: &Path) -> bool {
+    const VERSIONS_AT: u64 = 18;
+    let mut versions = [0; 2];
+    let read = File::open(path).and_then(|file| file.read_exact_at(&mut versions, VERSIONS_AT));
+    read.is_ok() && versions == [1, 1]
 }
 
 /// What the store says of a file, behind words that name the file.
