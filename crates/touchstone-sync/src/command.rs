@@ -2,9 +2,11 @@
 
 mod admin;
 mod backup;
+mod check;
 mod open;
 mod owner;
 mod postgres;
+mod restore;
 mod serve;
 mod table;
 mod token;
@@ -17,6 +19,7 @@ use clap::{Args, Parser, Subcommand};
 use rustix::fs::Mode;
 use rustix::process::umask;
 use std::io::{ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use touchstone_store::{Durability, Options, Store};
@@ -50,8 +53,8 @@ enum Command {
     #[command(subcommand)]
     Admin(admin::Admin),
     Backup(backup::Backup),
-    Restore(backup::Restore),
-    Check(backup::Check),
+    Restore(restore::Restore),
+    Check(check::Check),
     /// Print the OpenAPI document
     Openapi,
     /// Print completions for a shell
@@ -134,7 +137,7 @@ impl Kept {
     }
 
     fn store(&self, create: bool) -> Result<Store> {
-        self.check_no_url()?;
+        self.check_name()?;
         let durability = match self.durability {
             Class::Strict => Durability::Strict,
             Class::Consistent => Durability::Consistent,
@@ -158,12 +161,15 @@ impl Kept {
             Some(_) => bail!(
                 "a PostgreSQL is backed up and restored by its own programs, such as `pg_dump`; this is for the store's file"
             ),
-            None => self.check_no_url(),
+            None => self.check_name(),
         }
     }
 
-    /// Refuses a URL of something else, without what it may have of a password.
-    fn check_no_url(&self) -> Result<()> {
+    /// Refuses a folder's name, and a URL of something else, without what that may have of a password.
+    fn check_name(&self) -> Result<()> {
+        if self.store.as_os_str().as_bytes().ends_with(b"/") {
+            bail!("`{}` names a folder, and the store is a file", self.store.display());
+        }
         match self.store.to_str().and_then(|store| store.split_once("://")) {
             Some((scheme, _)) => {
                 bail!("`{scheme}://…` is no store: give a file, or a URL that begins with `{}`", SCHEMES[0])

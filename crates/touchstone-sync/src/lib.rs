@@ -13,6 +13,7 @@ pub mod exit;
 pub mod http;
 pub mod identity;
 pub mod limits;
+pub(crate) mod patience;
 pub(crate) mod presence;
 pub mod problem;
 pub mod prometheus;

@@ -33,6 +33,7 @@ const ALIVE_EVERY: Duration = Duration::from_secs(20);
 pub struct Signals {
     interrupted: Signal,
     terminated: Signal,
+    has_come: bool,
 }
 
 impl Signals {
@@ -48,7 +49,19 @@ impl Signals {
         Ok(Signals {
             interrupted: caught(SignalKind::interrupt())?,
             terminated: caught(SignalKind::terminate())?,
+            has_come: false,
         })
+    }
+
+    /// Waits for the first of them. Once it has come, it is there for whoever asks.
+    pub(crate) async fn come(&mut self) {
+        if !self.has_come {
+            tokio::select! {
+                _ = self.interrupted.recv() => {}
+                _ = self.terminated.recv() => {}
+            }
+            self.has_come = true;
+        }
     }
 }
 
@@ -86,11 +99,9 @@ fn patient<A>(server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
 }
 
 /// Ends the streams and lets requests be answered, when the service is asked to end.
-async fn end(app: App, handle: Handle<SocketAddr>, signals: Signals) {
-    let Signals { mut interrupted, mut terminated } = signals;
+async fn end(app: App, handle: Handle<SocketAddr>, mut signals: Signals) {
     tokio::select! {
-        _ = interrupted.recv() => {}
-        _ = terminated.recv() => {}
+        () = signals.come() => {}
         () = app.ended() => {}
     }
     app.end();

@@ -188,7 +188,7 @@ fn a_file_that_root_restores_in_the_services_folder_is_told_to_be_roots() {
     std::fs::remove_file(&restored).unwrap();
     if given_away(folder.path()) {
         let said = run(["restore", copy], &restored);
-        let remedy = format!("`chown 12345:12346 {}`", restored.display());
+        let remedy = format!("`chown -h 12345:12346 {}`", restored.display());
         assert!(said.contains("its folder to the user 12345") && said.contains(&remedy), "{said}");
     }
 }

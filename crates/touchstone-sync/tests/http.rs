@@ -229,6 +229,37 @@ fn a_service_that_has_just_said_that_it_serves_ends_as_it_should() {
     }
 }
 
+/// Found by an attacker: a SIGTERM while the store was opened killed the service, which had begun and noted no end, and after the next start of the
+/// system devices fetched everything.
+#[test]
+fn a_service_that_is_told_to_end_while_it_begins_has_ended() {
+    let (folder, store) = place();
+    assert!(
+        program()
+            .args(["token", "create", "--user", "ada", "--store"])
+            .arg(&store)
+            .status()
+            .unwrap()
+            .success()
+    );
+    // As another service that notes its end has it.
+    let lock = std::fs::File::create(
+        folder.path().join(format!("{}-serving", store.file_name().unwrap().to_str().unwrap())),
+    )
+    .unwrap();
+    lock.lock().unwrap();
+    let mut command = program();
+    command.args(["serve", "--listen", "127.0.0.1:0", "--store"]).arg(&store).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(said.any(|line| line.contains("is locked, and waited for")));
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    lock.unlock().unwrap();
+    let last = said.last();
+    let ended = child.wait().unwrap();
+    assert!(ended.success() && last.is_some_and(|line| line.contains("ended")), "{ended}");
+}
+
 #[test]
 fn a_database_is_backed_up_by_its_own_programs() {
     for verb in ["backup", "restore"] {

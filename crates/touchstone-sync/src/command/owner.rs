@@ -25,7 +25,7 @@ impl Owner {
         let (store, Owner { user, group }) = (store.display(), self);
         eprintln!(
             "touchstone-sync: {store} belongs to the user {}, and {what} to the user {user}: give it to the service's user before the service \
-             starts, as with `chown {user}:{group} {store}`",
+             starts, as with `chown -h {user}:{group} {store}`",
             now.user
         );
     }

@@ -4,6 +4,7 @@ use super::Kept;
 use crate::http::{App, Origin};
 use crate::identity::Tokens;
 use crate::limits::{Limits, REMEMBER};
+use crate::patience::patiently;
 use crate::prometheus::Metrics;
 use crate::serve::{LISTEN_WITHIN, Signals, serve};
 use crate::storage::Storage;
@@ -13,18 +14,20 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use futures_util::FutureExt;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::io::{ErrorKind, IsTerminal};
-use std::net::{SocketAddr, TcpListener};
+use socket2::SockRef;
+use std::io::{self, ErrorKind, IsTerminal};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
-/// How often an address is tried that is in use.
-const LISTEN_EVERY: Duration = Duration::from_millis(10);
+/// How long the storage may take to open once the service is told to end: it may be waiting for another.
+const OPENS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Files that the service has open beside its streams: the store's, and connections of other requests.
 const FILES_BESIDE_STREAMS: usize = 100;
@@ -86,24 +89,32 @@ async fn end_when_broken(storage: Arc<dyn Storage>, app: App) -> anyhow::Error {
 
 /// Listens, as soon as an older service does no longer that was told to end just now.
 fn listen(address: SocketAddr) -> Result<TcpListener> {
-    let (began, mut is_waiting) = (Instant::now(), false);
-    loop {
-        let listening = TcpListener::bind(address);
-        let is_in_use = listening.as_ref().is_err_and(|error| error.kind() == ErrorKind::AddrInUse);
-        if !is_in_use || began.elapsed() >= LISTEN_WITHIN {
-            let remedy = if is_in_use {
-                ", where another program listens: end it, or give another address"
-            } else {
-                ""
-            };
-            return listening.with_context(|| format!("cannot listen on {address}{remedy}"));
-        }
-        if !is_waiting {
-            tracing::info!("{address} is in use, and waited for: an older service may be ending");
-            is_waiting = true;
-        }
-        std::thread::sleep(LISTEN_EVERY);
-    }
+    let is_in_use = |error: &io::Error| error.kind() == ErrorKind::AddrInUse;
+    let listening = patiently(
+        LISTEN_WITHIN,
+        || TcpListener::bind(address).and_then(with_many_waiting),
+        is_in_use,
+        || tracing::info!("{address} is in use, and waited for: an older service may be ending"),
+    );
+    let remedy = if listening.as_ref().is_err_and(is_in_use) {
+        ", where another program listens: end it, or give another address"
+    } else {
+        ""
+    };
+    listening.with_context(|| format!("cannot listen on {address}{remedy}"))
+}
+
+/// Lets as many clients wait for the service as the system allows: after a restart all of them come at once.
+fn with_many_waiting(listening: TcpListener) -> io::Result<TcpListener> {
+    SockRef::from(&listening).listen(i32::MAX)?;
+    Ok(listening)
+}
+
+/// Whether two addresses are of one socket, or one of them has the other's.
+fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    let (a, b) = (one.ip().to_canonical(), other.ip().to_canonical());
+    let has = |all: IpAddr, it: IpAddr| all.is_unspecified() && (all.is_ipv6() || it.is_ipv4());
+    one.port() == other.port() && one.port() != 0 && (a == b || has(a, b) || has(b, a))
 }
 
 /// The level, and the levels of parts of the program, as `info,h2=debug` has them. A part without a level is refused: it is more often a level that
@@ -130,7 +141,9 @@ impl Serve {
         };
         let metrics = self.metrics.map(|_| Metrics::measure()).transpose()?;
         self.look_for_addresses()?;
-        let storage = runtime.block_on(self.kept.serve())?;
+        // A service that has opened its storage ends in order, however soon it is told to.
+        let mut signals = runtime.block_on(async { Signals::catch() })?;
+        let storage = runtime.block_on(self.storage(&mut signals))?;
         let limits = Limits {
             user_rate: self.user_rate,
             streams: self.streams,
@@ -146,8 +159,6 @@ impl Serve {
             runtime.spawn(told(metrics, told_at));
         }
         self.raise_files();
-        // A service that has said that it serves ends with all that it has accepted, however soon it is told to.
-        let signals = runtime.block_on(async { Signals::catch() })?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         tracing::info!("serving {} on {scheme}://{}", self.kept.shown(), listening.local_addr()?);
         let served = runtime.block_on(async {
@@ -167,11 +178,29 @@ impl Serve {
     /// Whether the addresses can be listened on, before the storage is opened: a service that cannot listen makes and changes nothing. It listens when the
     /// storage is open, so that no client is connected before.
     fn look_for_addresses(&self) -> Result<()> {
-        if self.metrics == Some(self.listen) && self.listen.port() != 0 {
+        if self.metrics.is_some_and(|metrics| overlap(metrics, self.listen)) {
             bail!("`--metrics` is the address of `--listen`: give it another port");
         }
-        drop(listen(self.listen)?);
-        self.metrics.map(listen).transpose().map(drop)
+        let listening = listen(self.listen)?;
+        let told_at = self.metrics.map(listen).transpose()?;
+        drop((listening, told_at));
+        Ok(())
+    }
+
+    /// Opens the storage, and waits no longer for it once the service is told to end.
+    async fn storage(&self, signals: &mut Signals) -> Result<Arc<dyn Storage>> {
+        let opening = self.kept.serve();
+        tokio::pin!(opening);
+        tokio::select! {
+            biased;
+            opened = &mut opening => return opened,
+            () = signals.come() => {}
+        }
+        let opened = timeout(OPENS_WITHIN, opening).await;
+        opened.unwrap_or_else(|_| {
+            let interrupted = anyhow::Error::new(io::Error::from(ErrorKind::Interrupted));
+            Err(interrupted.context(format!("told to end while {} was opened", self.kept.shown())))
+        })
     }
 
     /// Takes as many files as the system gives: each connection and each stream is one.
@@ -201,13 +230,41 @@ impl Serve {
             format!("`--log {}` is no level: give one such as `warn` or `info,h2=debug`", self.log)
         })?;
         let log = tracing_subscriber::registry().with(levels);
-        let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-        if std::io::stderr().is_terminal() {
+        let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+        if io::stderr().is_terminal() {
             let is_coloured = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
             log.with(lines.with_ansi(is_coloured)).init();
         } else {
             log.with(lines.json().flatten_event(true)).init();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found by an attacker: with metrics at an address that `0.0.0.0` has, clients were connected and never answered.
+    #[test]
+    fn addresses_overlap_where_one_socket_would_have_the_others_clients() {
+        let overlap = |one: &str, other: &str| overlap(one.parse().unwrap(), other.parse().unwrap());
+        for (one, other) in [
+            ("127.0.0.1:80", "127.0.0.1:80"),
+            ("0.0.0.0:80", "127.0.0.1:80"),
+            ("[::]:80", "0.0.0.0:80"),
+            ("[::]:80", "127.0.0.1:80"),
+            ("[::ffff:127.0.0.1]:80", "127.0.0.1:80"),
+        ] {
+            assert!(overlap(one, other) && overlap(other, one), "{one} {other}");
+        }
+        for (one, other) in [
+            ("127.0.0.1:80", "127.0.0.1:81"),
+            ("127.0.0.1:80", "127.0.0.2:80"),
+            ("0.0.0.0:80", "[::1]:80"),
+            ("0.0.0.0:0", "0.0.0.0:0"),
+        ] {
+            assert!(!overlap(one, other) && !overlap(other, one), "{one} {other}");
+        }
     }
 }

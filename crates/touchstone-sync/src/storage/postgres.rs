@@ -197,17 +197,40 @@ impl Postgres {
 
 /// Makes the tables, settles what a crash has left, and goes on with the services' time.
 async fn begin(address: &Address, life: &Life) -> anyhow::Result<ServiceTime> {
-    let dialled = timeout(CONNECTION_WITHIN + ANSWERS_WITHIN, address.dial()).await;
-    let dialled = dialled.map_err(|_| std::io::Error::from(std::io::ErrorKind::TimedOut));
-    let (mut client, speaking) = dialled.context("the database does not answer")?.map_err(|error| {
-        let advice = address.advice(&error);
-        anyhow::Error::new(error).context(advice)
-    })?;
-    make_tables(&client).await.context("the tables of the service cannot be made")?;
-    life.begin(&mut client).await.context("the database cannot be made ready")?;
-    let time = time::begin(&client).await.context("the time of what is stored cannot be read")?;
+    let dialled = timeout(CONNECTION_WITHIN + ANSWERS_WITHIN, async {
+        let (client, speaking) = address.dial().await?;
+        // One that takes connections may answer nothing all the same.
+        client.batch_execute("select 1").await?;
+        Ok((client, speaking))
+    });
+    let dialled = dialled.await.map_err(|_| std::io::Error::from(std::io::ErrorKind::TimedOut));
+    let (mut client, speaking) =
+        dialled.context("the database does not answer")?.map_err(|error: tokio_postgres::Error| {
+            let advice = address.advice(&error);
+            anyhow::Error::new(error).context(advice)
+        })?;
+    let ready = noted_when_late(async {
+        make_tables(&client).await.context("the tables of the service cannot be made")?;
+        life.begin(&mut client).await.context("the database cannot be made ready")?;
+        time::begin(&client).await.context("the time of what is stored cannot be read")
+    });
+    let time = ready.await?;
     speaking.abort();
     Ok(time)
+}
+
+/// Waits without a limit, as new histories of many users take their time, and so do those of another process: and says that it waits.
+async fn noted_when_late<R>(work: impl Future<Output = R>) -> R {
+    tokio::pin!(work);
+    match timeout(ANSWERS_WITHIN, &mut work).await {
+        Ok(done) => done,
+        Err(_) => {
+            tracing::warn!(
+                "the database takes long to be made ready: many users may have new histories, or a session has its tables locked"
+            );
+            work.await
+        }
+    }
 }
 
 /// Processes that begin at once make the tables together, and one of them may be told that another has: it looks again.

@@ -10,16 +10,21 @@
 
 use super::schema::{LifeRow, UserRow};
 use super::time;
+use crate::patience::patiently;
 use anyhow::Context;
 use rustix::fs::OFlags;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use touchstone_store::{Result, Store, Transaction};
 
 /// Where Linux names its start.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// How long another service may take to note its end.
+const LOCKED_WITHIN: Duration = Duration::from_secs(20);
 
 /// What began.
 pub(super) struct Begun {
@@ -40,12 +45,19 @@ impl Presence {
         let mut beside = path.into_os_string();
         beside.push("-serving");
         let path = PathBuf::from(beside);
-        let locked = lock_file(&path, store).and_then(|file| match file.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => {
-                tracing::info!("{} is locked, and waited for: another service may be ending", path.display());
-                file.lock_shared().map(|()| file)
-            }
-            locked => Ok(locked.map(|()| file)?),
+        let locked = lock_file(&path, store).and_then(|file| {
+            let locked = patiently(
+                LOCKED_WITHIN,
+                || file.try_lock_shared(),
+                |error| matches!(error, TryLockError::WouldBlock),
+                || {
+                    tracing::info!(
+                        "{} is locked, and waited for: another service may be ending",
+                        path.display()
+                    )
+                },
+            );
+            Ok(locked.map(|()| file)?)
         });
         Ok(Presence(locked.with_context(|| format!("cannot lock {}", path.display()))?))
     }
@@ -56,23 +68,22 @@ impl Presence {
     }
 }
 
-/// The file to lock, and no other one by a link. One that is made is the store's owner's, who goes on where root has served the store once.
+/// The file to lock, and no other one by a link. It is the store's owner's, who goes on where root has served the store once.
 fn lock_file(path: &Path, store: &Store) -> io::Result<File> {
-    let to_append = || {
-        let mut options = File::options();
-        options.append(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-        options
-    };
-    match to_append().create_new(true).open(path) {
-        Ok(made) => {
-            let store = fs::metadata(store.path())?;
-            // Who may give nothing away is the owner.
-            let _ = fchown(&made, Some(store.uid()), Some(store.gid()));
-            Ok(made)
-        }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => to_append().open(path),
-        Err(error) => Err(error),
+    // A pipe would be waited for.
+    let no_link = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = File::options().append(true).create(true).custom_flags(no_link).open(path)?;
+    let (found, store) = (file.metadata()?, fs::metadata(store.path())?);
+    if !found.is_file() {
+        return Err(io::Error::other("it is no file: move it away, and start the service again"));
     }
+    // An empty file of root's with this name alone is one that root has made, perhaps killed before it gave it away.
+    let is_made = found.nlink() == 1 && found.len() == 0;
+    if is_made && found.uid() == 0 && store.uid() != 0 {
+        // Who may give nothing away is the owner.
+        let _ = fchown(&file, Some(store.uid()), Some(store.gid()));
+    }
+    Ok(file)
 }
 
 /// Begins, at a moment of the service's time: new histories for all, where that is needed.
