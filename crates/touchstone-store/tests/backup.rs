@@ -85,8 +85,8 @@ fn a_copy_is_of_one_moment_while_others_write() {
     }
 }
 
-/// A backup on a file system that was mounted to read was not to be read, and one that was read had a log beside it, which kept
-/// the next one from its name.
+/// A backup could not be read on a file system that was mounted to read, and one that was read had a log beside it, which kept
+/// the next one from its name. A file system for a test can be mounted by root alone: so this looks at the files.
 #[test]
 fn a_copy_that_is_read_is_one_file_and_stays_as_it_is() {
     for (name, options) in kinds() {

@@ -72,7 +72,7 @@ const CONNECTIONS_MAX: usize = 10_000;
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// Where users, devices and versions are kept.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 struct Kept {
     /// The file of the store, which `serve` and `token create` make where there is none, or the URL of a PostgreSQL: `postgres://user@host/database`
     #[arg(
@@ -106,8 +106,13 @@ impl Kept {
         if let Some(url) = self.url() {
             return self.postgres(url, Some(self.durability)).await;
         }
-        let embedded = Embedded::to_serve(self.store(true)?);
-        Ok(Arc::new(embedded.with_context(|| self.not_opened())?))
+        let kept = self.clone();
+        // It may wait for another service, and be told to end meanwhile.
+        let opened = tokio::task::spawn_blocking(move || {
+            let store = kept.store(true)?;
+            Embedded::to_serve(store).with_context(|| kept.not_opened())
+        });
+        Ok(Arc::new(opened.await.context("the thread that opens the store was ended")??))
     }
 
     /// Opens what is kept, beside the service; the store is made where there is none.

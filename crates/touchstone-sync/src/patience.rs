@@ -1,4 +1,4 @@
-//! What is had as soon as another program lets go of it.
+//! Tries again while another program holds what is needed.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -258,6 +258,13 @@ fn a_service_that_is_told_to_end_while_it_begins_has_ended() {
     let last = said.last();
     let ended = child.wait().unwrap();
     assert!(ended.success() && last.is_some_and(|line| line.contains("ended")), "{ended}");
+    let store = touchstone_store::Store::open(&store).unwrap();
+    let has_ended = store.read(|snapshot| {
+        snapshot.sql(|sql| {
+            sql.query_row("select has_ended from life where id = 0", (), |row| row.get::<_, bool>(0))
+        })
+    });
+    assert!(has_ended.unwrap());
 }
 
 #[test]

@@ -163,7 +163,7 @@ impl Readers {
     fn may_be_long(&self, hold: Hold) -> bool {
         /// The log counts as short up to its limit divided by this.
         const PART: u64 = 4;
-        // Without an index no other process has the file, and the committing thread notifies the keeper.
+        // Without an index no other process writes the file, or it is a backup, of which a snapshot keeps no log from being reset.
         let Some(index) = &self.index else { return false };
         let max = self.options.log_bytes_max;
         let file_bytes = |state: LogState| state.file_bytes().max(self.pin.bytes_at_first());

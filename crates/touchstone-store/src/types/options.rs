@@ -257,7 +257,8 @@ impl Options {
     /// Opens the file to read only. A file of an older version is read as it is. The log (`…-wal`) and its index
     /// (`…-shm`) lie beside the file, and are made if they are missing, so the directory must be writable all the same.
     /// A store that only reads leaves both there when it is closed; the next store that can write removes them. A
-    /// [`backup`](crate::Store::backup) has neither: it is read from a read-only file system too.
+    /// [`backup`](crate::Store::backup) has neither: it is read from a read-only file system too. Where another store opens the
+    /// backup to write meanwhile, live queries of this one are not told of its commits: open it again.
     ///
     /// ```
     /// # use touchstone_store_example::*; let (directory, store) = store()?;

@@ -19,7 +19,8 @@ impl Store {
     /// survives a loss of power; after a failure no file is there.
     ///
     /// The copy has no write-ahead log until it is opened to be written. Until then
-    /// [`read_only`](Options::read_only) reads it from a read-only file system too, and leaves no file beside it.
+    /// [`read_only`](Options::read_only) reads it from a read-only file system too, and leaves no file beside it. The first store
+    /// that opens it to write waits until nobody reads it.
     ///
     /// ```
     /// # use touchstone_store::{Record, Store};
@@ -66,7 +67,11 @@ impl Store {
         )?;
         snapshot.leased().in_transaction(|session| copy_all(session, &mut copy))?;
         // The pages that were copied say that there is a log, and SQLite reads such a file only where it can make files beside it.
-        Ok(copy.sql().execute_batch("pragma journal_mode = delete")?)
+        let mode: String = copy.sql().query_row("pragma journal_mode = delete", (), |row| row.get(0))?;
+        match mode.as_str() {
+            "delete" => Ok(()),
+            mode => Err(Error::new(ErrorKind::Refused, format!("the copy keeps its journal mode, `{mode}`"))),
+        }
     }
 }
 

@@ -20,7 +20,15 @@ pub(super) fn open(path: &Path, options: Options) -> Result<Store> {
 /// # Errors
 /// As [`open`].
 pub(super) fn open_as_it_is(path: &Path) -> Result<Store> {
-    open(path, Options::new().create(false).read_only(is_without_log(path)))
+    let is_read_only = is_without_log(path) && !has_journal(path);
+    open(path, Options::new().create(false).read_only(is_read_only))
+}
+
+/// Whether a program was killed that had a transaction without a log.
+pub(super) fn has_journal(path: &Path) -> bool {
+    let mut journal = path.as_os_str().to_owned();
+    journal.push("-journal");
+    std::fs::metadata(journal).is_ok_and(|journal| journal.len() > 0)
 }
 
 /// Whether SQLite's header says that the file has no write-ahead log, as a backup has none until it is opened to be written.
@@ -49,7 +57,12 @@ fn without_path(path: &Path, error: &Error) -> String {
         words = words.replacen(&format!("file: {path} ("), "file (", 1);
         words = words.replacen(&format!("{path} is "), "it is ", 1);
     }
-    without_salvage(words)
+    let in_use = "(another process is writing, or another `Store` of this one; wait longer with `Options::busy_timeout`)";
+    without_salvage(words.replacen(
+        in_use,
+        "(another command or a service is at it: try again when that has ended)",
+        1,
+    ))
 }
 
 /// Without a remedy that is none here: what is readable of a damaged file is a store of rows, and may be no state of the service.

@@ -3,7 +3,7 @@
 use super::Kept;
 use super::backup::{beside, copy, remove};
 use super::check::{check, check_length};
-use super::open::open;
+use super::open::{has_journal, open};
 use super::owner::Owner;
 use crate::storage::embedded::Embedded;
 use anyhow::{Context, Result, bail};
@@ -36,7 +36,9 @@ impl Restore {
             );
         }
         check_length(&self.from)?;
-        let backup = open(&self.from, Options::new().create(false).read_only(true))?;
+        // After a crash the file is only whole with what its journal says, and SQLite writes that to the file.
+        let is_read_only = !has_journal(&self.from);
+        let backup = open(&self.from, Options::new().create(false).read_only(is_read_only))?;
         // Until the histories are new it has another name, and one of its own: a store in its place is one that was restored whole.
         let unfinished = to.with_added_extension(format!("{:08x}.restoring", fastrand::u32(..)));
         let restored = restore(&backup, &self.from, &unfinished).and_then(|()| put_in_place(&unfinished, to));
@@ -69,8 +71,8 @@ fn restore(backup: &Store, from: &Path, unfinished: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Of a backup that nobody may write, or everybody may read, the store is one that its owner writes and no other user reads. Root may restore into
-/// a folder of a user who puts a link in the file's place: what that names is left as it is.
+/// The restored store can be read and written by its owner alone, whatever the backup's permissions are. Root may restore into a folder of a user
+/// who puts a link in the file's place: what that names is left as it is.
 fn make_private(store: &Path) -> io::Result<()> {
     let no_link = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = File::options().read(true).custom_flags(no_link).open(store)?;
@@ -104,7 +106,15 @@ fn put_in_place(unfinished: &Path, to: &Path) -> Result<()> {
 /// restore from the name between the look and the renaming.
 fn put_by_link(unfinished: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(unfinished, to) {
-        Ok(()) => fs::remove_file(unfinished),
+        Ok(()) => {
+            if let Err(error) = fs::remove_file(unfinished) {
+                eprintln!(
+                    "touchstone-sync: the store has a second name, {}: remove that ({error})",
+                    unfinished.display()
+                );
+            }
+            Ok(())
+        }
         Err(error) if error.kind() == ErrorKind::AlreadyExists || is_there(to) => {
             Err(ErrorKind::AlreadyExists.into())
         }

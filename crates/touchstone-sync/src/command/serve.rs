@@ -110,7 +110,7 @@ fn with_many_waiting(listening: TcpListener) -> io::Result<TcpListener> {
     Ok(listening)
 }
 
-/// Whether two addresses are of one socket, or one of them has the other's.
+/// Whether two addresses are the same, or one is the wildcard address that includes the other.
 fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
     let (a, b) = (one.ip().to_canonical(), other.ip().to_canonical());
     let has = |all: IpAddr, it: IpAddr| all.is_unspecified() && (all.is_ipv6() || it.is_ipv4());
@@ -143,7 +143,12 @@ impl Serve {
         self.look_for_addresses()?;
         // A service that has opened its storage ends in order, however soon it is told to.
         let mut signals = runtime.block_on(async { Signals::catch() })?;
-        let storage = runtime.block_on(self.storage(&mut signals))?;
+        let Some(storage) = runtime.block_on(self.storage(&mut signals))? else {
+            // Nothing waits for a thread that opens it yet.
+            runtime.shutdown_background();
+            tracing::info!("ended");
+            return Ok(());
+        };
         let limits = Limits {
             user_rate: self.user_rate,
             streams: self.streams,
@@ -178,28 +183,36 @@ impl Serve {
     /// Whether the addresses can be listened on, before the storage is opened: a service that cannot listen makes and changes nothing. It listens when the
     /// storage is open, so that no client is connected before.
     fn look_for_addresses(&self) -> Result<()> {
-        if self.metrics.is_some_and(|metrics| overlap(metrics, self.listen)) {
-            bail!("`--metrics` is the address of `--listen`: give it another port");
-        }
         let listening = listen(self.listen)?;
-        let told_at = self.metrics.map(listen).transpose()?;
-        drop((listening, told_at));
+        if let Some(metrics) = self.metrics {
+            if overlap(metrics, self.listen) && TcpListener::bind(metrics).is_err() {
+                bail!("`--metrics` is the address of `--listen`: give it another port");
+            }
+            drop(listen(metrics)?);
+        }
+        drop(listening);
         Ok(())
     }
 
-    /// Opens the storage, and waits no longer for it once the service is told to end.
-    async fn storage(&self, signals: &mut Signals) -> Result<Arc<dyn Storage>> {
+    /// Opens the storage; none where the service is told to end, and it is not open soon.
+    async fn storage(&self, signals: &mut Signals) -> Result<Option<Arc<dyn Storage>>> {
         let opening = self.kept.serve();
         tokio::pin!(opening);
         tokio::select! {
             biased;
-            opened = &mut opening => return opened,
+            opened = &mut opening => return opened.map(Some),
             () = signals.come() => {}
         }
-        let opened = timeout(OPENS_WITHIN, opening).await;
-        opened.unwrap_or_else(|_| {
-            let interrupted = anyhow::Error::new(io::Error::from(ErrorKind::Interrupted));
-            Err(interrupted.context(format!("told to end while {} was opened", self.kept.shown())))
+        Ok(match timeout(OPENS_WITHIN, opening).await {
+            Ok(Ok(storage)) => Some(storage),
+            Ok(Err(error)) => {
+                tracing::warn!("told to end, and the storage was not opened: {error:#}");
+                None
+            }
+            Err(_) => {
+                tracing::warn!("told to end while {} was opened", self.kept.shown());
+                None
+            }
         })
     }
 

@@ -11,8 +11,9 @@
 use super::schema::{LifeRow, UserRow};
 use super::time;
 use crate::patience::patiently;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
@@ -57,7 +58,10 @@ impl Presence {
                     )
                 },
             );
-            Ok(locked.map(|()| file)?)
+            match locked {
+                Err(TryLockError::WouldBlock) => bail!("another program has held it for too long: end that"),
+                locked => Ok(locked.map(|()| file).map_err(io::Error::from)?),
+            }
         });
         Ok(Presence(locked.with_context(|| format!("cannot lock {}", path.display()))?))
     }
@@ -68,15 +72,15 @@ impl Presence {
     }
 }
 
-/// The file to lock, and no other one by a link. It is the store's owner's, who goes on where root has served the store once.
-fn lock_file(path: &Path, store: &Store) -> io::Result<File> {
-    // A pipe would be waited for.
-    let no_link = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = File::options().append(true).create(true).custom_flags(no_link).open(path)?;
-    let (found, store) = (file.metadata()?, fs::metadata(store.path())?);
-    if !found.is_file() {
-        return Err(io::Error::other("it is no file: move it away, and start the service again"));
+/// The file to lock, and no other one by a link. Root gives the file to the store's owner, so that a later service of that user can open it.
+fn lock_file(path: &Path, store: &Store) -> anyhow::Result<File> {
+    let opened = open_file(path);
+    let is_other = opened.as_ref().is_ok_and(|file| !file.metadata().is_ok_and(|found| found.is_file()));
+    if is_other || opened.as_ref().is_err_and(is_of_another_kind) {
+        bail!("it is no file: move it away, and start the service again");
     }
+    let file = opened?;
+    let (found, store) = (file.metadata()?, fs::metadata(store.path())?);
     // An empty file of root's with this name alone is one that root has made, perhaps killed before it gave it away.
     let is_made = found.nlink() == 1 && found.len() == 0;
     if is_made && found.uid() == 0 && store.uid() != 0 {
@@ -84,6 +88,27 @@ fn lock_file(path: &Path, store: &Store) -> io::Result<File> {
         let _ = fchown(&file, Some(store.uid()), Some(store.gid()));
     }
     Ok(file)
+}
+
+/// A file that is there is not opened as one to make: in a folder like `/tmp` the system refuses that to all but its owner.
+fn open_file(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    // A pipe would be waited for.
+    options.append(true).custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+    match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        opened => return opened,
+    }
+    match options.clone().create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.open(path),
+        made => made,
+    }
+}
+
+/// Whether a link, a pipe that nobody reads, or a folder was refused.
+fn is_of_another_kind(error: &io::Error) -> bool {
+    let refused = [Errno::LOOP, Errno::NXIO, Errno::ISDIR];
+    Errno::from_io_error(error).is_some_and(|error| refused.contains(&error))
 }
 
 /// Begins, at a moment of the service's time: new histories for all, where that is needed.
@@ -168,6 +193,7 @@ mod tests {
     use super::*;
     use crate::storage::Storage;
     use crate::storage::embedded::Embedded;
+    use std::process::Command;
 
     #[test]
     fn users_have_new_histories_where_the_system_was_started_again_without_an_end() {
@@ -197,15 +223,25 @@ mod tests {
         assert!(store.get::<LifeRow>(&0).unwrap().is_some_and(|life| life.has_ended));
     }
 
-    /// Found by an attacker: a link in the place of the lock's file, and another file was given to the store's owner.
+    /// Found by attackers: a link in the place of the lock's file, and another file was given to the store's owner; a pipe, and the service
+    /// waited without a word.
     #[test]
     fn no_other_file_is_locked_by_a_link() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("sync.db")).unwrap();
         let other = folder.path().join("other");
-        std::os::unix::fs::symlink(&other, folder.path().join("sync.db-serving")).unwrap();
-        let refused = begin(&store, 0).map(drop).unwrap_err();
-        assert!(format!("{refused:#}").contains("sync.db-serving") && !other.exists(), "{refused:#}");
+        let lock = folder.path().join("sync.db-serving");
+        let make: [&dyn Fn(); 3] = [
+            &|| std::os::unix::fs::symlink(&other, &lock).unwrap(),
+            &|| assert!(Command::new("mkfifo").arg(&lock).status().unwrap().success()),
+            &|| fs::create_dir(&lock).unwrap(),
+        ];
+        for make in make {
+            make();
+            let refused = format!("{:#}", begin(&store, 0).map(drop).unwrap_err());
+            assert!(refused.contains("sync.db-serving: it is no file") && !other.exists(), "{refused}");
+            fs::remove_file(&lock).or_else(|_| fs::remove_dir(&lock)).unwrap();
+        }
     }
 
     /// Found by a reviewer: a service that was started by mistake beside another noted the end, and the other went on.
