@@ -60,7 +60,7 @@ fn without_path(path: &Path, error: &Error) -> String {
     let in_use = "(another process is writing, or another `Store` of this one; wait longer with `Options::busy_timeout`)";
     without_salvage(words.replacen(
         in_use,
-        "(another command or a service is at it: try again when that has ended)",
+        "(another command or a service uses it: try again when that has ended)",
         1,
     ))
 }

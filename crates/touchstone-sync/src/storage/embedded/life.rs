@@ -59,7 +59,10 @@ impl Presence {
                 },
             );
             match locked {
-                Err(TryLockError::WouldBlock) => bail!("another program has held it for too long: end that"),
+                Err(TryLockError::WouldBlock) => {
+                    let remedy = "another program has held it for too long: end that";
+                    Err(io::Error::new(io::ErrorKind::TimedOut, remedy).into())
+                }
                 locked => Ok(locked.map(|()| file).map_err(io::Error::from)?),
             }
         });
