@@ -110,7 +110,10 @@ impl Kept {
         // It may wait for another service, and be told to end meanwhile.
         let opened = tokio::task::spawn_blocking(move || {
             let store = kept.store(true)?;
-            Embedded::to_serve(store).with_context(|| kept.not_opened())
+            Embedded::to_serve(store).map_err(|error| match error.downcast() {
+                Ok(error) => open::told(&kept.not_opened(), &kept.store, &error).into(),
+                Err(error) => error.context(kept.not_opened()),
+            })
         });
         Ok(Arc::new(opened.await.context("the thread that opens the store was ended")??))
     }

@@ -53,6 +53,11 @@ impl Signals {
         })
     }
 
+    /// Whether one of them has come.
+    pub(crate) async fn have_come(&mut self) -> bool {
+        timeout(Duration::ZERO, self.come()).await.is_ok()
+    }
+
     /// Waits for the first of them. Once it has come, it is there for whoever asks.
     pub(crate) async fn come(&mut self) {
         if !self.has_come {

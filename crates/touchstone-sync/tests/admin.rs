@@ -108,6 +108,9 @@ fn a_damaged_store_is_told_and_is_not_backed_up() {
         let (said, status) = run(words, copy("empty.db").as_ref());
         assert!(status == 65 && said.contains("it is empty"), "{status}: {said}");
     }
+    std::fs::write(copy("cut.db"), "S").unwrap();
+    let (said, status) = run(&["check"], copy("cut.db").as_ref());
+    assert!(status == 65 && said.contains("it is cut off"), "{status}: {said}");
     let left = std::fs::metadata(copy("empty.db")).unwrap().len();
     assert_eq!(left, 0, "it is looked at, and not made a store");
     // A copy that nobody may write is restored all the same.

@@ -1,6 +1,6 @@
 //! How a command opens the store's file, and how it tells what failed of a file: the file, the cause and the remedy, each once.
 
-use std::fs::File;
+use std::fs::{File, canonicalize, metadata};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, absolute};
 use touchstone_store::{Error, Options, Result, Store};
@@ -26,9 +26,10 @@ pub(super) fn open_as_it_is(path: &Path) -> Result<Store> {
 
 /// Whether a program was killed that had a transaction without a log.
 pub(super) fn has_journal(path: &Path) -> bool {
-    let mut journal = path.as_os_str().to_owned();
+    // SQLite has it beside the file that a link names.
+    let mut journal = canonicalize(path).unwrap_or_else(|_| path.to_owned()).into_os_string();
     journal.push("-journal");
-    std::fs::metadata(journal).is_ok_and(|journal| journal.len() > 0)
+    metadata(journal).is_ok_and(|journal| journal.len() > 0)
 }
 
 /// Whether SQLite's header says that the file has no write-ahead log, as a backup has none until it is opened to be written.

@@ -140,7 +140,8 @@ impl Serve {
             None => None,
         };
         let metrics = self.metrics.map(|_| Metrics::measure()).transpose()?;
-        self.look_for_addresses()?;
+        // A service that cannot listen makes and changes nothing. It listens when the storage is open, so that no client is connected before.
+        drop(self.listen()?);
         // A service that has opened its storage ends in order, however soon it is told to.
         let mut signals = runtime.block_on(async { Signals::catch() })?;
         let Some(storage) = runtime.block_on(self.storage(&mut signals))? else {
@@ -157,9 +158,15 @@ impl Serve {
         };
         let app = App::new(Arc::clone(&storage), Arc::new(Tokens::of(Arc::clone(&storage))), limits);
         let app = app.allowing(self.allow_origin.clone());
-        let listening = listen(self.listen)?;
-        if let Some((metrics, address)) = metrics.zip(self.metrics) {
-            let told_at = listen(address)?;
+        let (listening, told_at) = match self.listen() {
+            Err(error) if runtime.block_on(signals.have_come()) => {
+                tracing::warn!("told to end: {error:#}");
+                tracing::info!("ended");
+                return Ok(());
+            }
+            listening => listening?,
+        };
+        if let Some((metrics, told_at)) = metrics.zip(told_at) {
             tracing::info!("metrics are told at http://{}/metrics", told_at.local_addr()?);
             runtime.spawn(told(metrics, told_at));
         }
@@ -168,9 +175,12 @@ impl Serve {
         tracing::info!("serving {} on {scheme}://{}", self.kept.shown(), listening.local_addr()?);
         let served = runtime.block_on(async {
             let broken = tokio::spawn(end_when_broken(Arc::clone(&storage), app.clone()));
-            tokio::spawn(upkeep::forget(storage, self.remember.into()));
-            tokio::spawn(upkeep::trim(app.clone()));
+            let forgetting = tokio::spawn(upkeep::forget(storage, self.remember.into()));
+            let trimming = tokio::spawn(upkeep::trim(app.clone()));
             let served = serve(app, listening, tls, signals).await;
+            // Otherwise they would say that their work was cut off.
+            forgetting.abort();
+            trimming.abort();
             match broken.now_or_never() {
                 Some(Ok(error)) => Err(error),
                 _ => served,
@@ -180,18 +190,17 @@ impl Serve {
         served
     }
 
-    /// Whether the addresses can be listened on, before the storage is opened: a service that cannot listen makes and changes nothing. It listens when the
-    /// storage is open, so that no client is connected before.
-    fn look_for_addresses(&self) -> Result<()> {
+    /// The sockets that listen for requests and for those who ask for metrics.
+    fn listen(&self) -> Result<(TcpListener, Option<TcpListener>)> {
         let listening = listen(self.listen)?;
-        if let Some(metrics) = self.metrics {
-            if overlap(metrics, self.listen) && TcpListener::bind(metrics).is_err() {
-                bail!("`--metrics` is the address of `--listen`: give it another port");
-            }
+        let Some(metrics) = self.metrics else { return Ok((listening, None)) };
+        if overlap(metrics, self.listen) && TcpListener::bind(metrics).is_err() {
+            drop(listening);
+            // It may be another program's as well.
             drop(listen(metrics)?);
+            bail!("`--metrics` is the address of `--listen`: give it another port");
         }
-        drop(listening);
-        Ok(())
+        Ok((listening, Some(listen(metrics)?)))
     }
 
     /// Opens the storage; none where the service is told to end, and it is not open soon.

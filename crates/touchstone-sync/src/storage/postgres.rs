@@ -210,7 +210,11 @@ async fn begin(address: &Address, life: &Life) -> anyhow::Result<ServiceTime> {
             anyhow::Error::new(error).context(advice)
         })?;
     let ready = noted_when_late(async {
-        make_tables(&client).await.context("the tables of the service cannot be made")?;
+        make_tables(&client).await.map_err(|error| {
+            let is_locked = error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE);
+            let remedy = if is_locked { ": another session has them locked, end that" } else { "" };
+            anyhow::Error::new(error).context(format!("the tables of the service cannot be made{remedy}"))
+        })?;
         life.begin(&mut client).await.context("the database cannot be made ready")?;
         time::begin(&client).await.context("the time of what is stored cannot be read")
     });
@@ -226,7 +230,7 @@ async fn noted_when_late<R>(work: impl Future<Output = R>) -> R {
         Ok(done) => done,
         Err(_) => {
             tracing::warn!(
-                "the database takes long to be made ready: many users may have new histories, or a session has its tables locked"
+                "the database takes long to be made ready: many users may have new histories, or another session has what is needed locked"
             );
             work.await
         }
